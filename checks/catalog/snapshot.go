@@ -1,0 +1,42 @@
+// Package catalog lists every check in run order and applies them to what was read.
+package catalog
+
+import (
+	"time"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/driver"
+	"github.com/assay-gpu/assay/checks/ecc"
+	"github.com/assay-gpu/assay/checks/recovery"
+	"github.com/assay-gpu/assay/checks/rowremap"
+)
+
+// A Snapshot is all that one cycle read from the driver. It is a value: judging it again gives the same findings.
+type Snapshot struct {
+	At         time.Time   `json:"at"`
+	Node       string      `json:"node"`
+	BootID     string      `json:"boot_id"`
+	NodeSerial string      `json:"node_serial,omitempty"`
+	Driver     string      `json:"driver,omitempty"` // kernel driver version
+	Init       driver.Init `json:"init"`
+	Count      int         `json:"count"` // devices the driver counts, those it cannot open included; -1 when unread
+	GPUs       []GPUState  `json:"gpus"`  // those that could be named, by index; a hung or blocked GPU keeps its last identity
+}
+
+// A GPUState is all that one cycle read from one GPU.
+type GPUState struct {
+	checks.GPU
+	Call     driver.Call      `json:"call"`
+	ECC      ecc.Reading      `json:"ecc"`
+	RowRemap rowremap.Reading `json:"row_remap"`
+	Recovery recovery.Reading `json:"recovery"`
+}
+
+// Inventory is the hardware the snapshot shows.
+func (s Snapshot) Inventory() checks.Inventory {
+	inv := checks.Inventory{Node: s.Node, BootID: s.BootID, NodeSerial: s.NodeSerial, Driver: s.Driver}
+	for _, g := range s.GPUs {
+		inv.GPUs = append(inv.GPUs, g.GPU)
+	}
+	return inv
+}

@@ -19,13 +19,14 @@ const (
 	PathPermit    = "/v1/agent/permit"    // POST PermitAsk → PermitAnswer, once our drain stands in Slurm, or refused
 	PathEffects   = "/v1/agent/effects"   // POST EffectResult → 204
 	PathFleet     = "/v1/fleet"           // GET → Fleet
-	PathNodes     = "/v1/nodes"           // GET ?names=HOSTLIST → []Node; GET /{node} → Node; GET /{node}/history → []HistoryEntry; GET /{node}/explain → Explanation; POST /{node}/drain|resume|retire NodeVerb → Node
+	PathNodes     = "/v1/nodes"           // GET ?names=HOSTLIST → []Node; GET /{node} → Node; GET /{node}/history → []HistoryEntry; GET /{node}/explain → Explanation; POST /{node}/drain|resume|retire|hold|unhold NodeVerb → Node
 	PathEnrolment = "/v1/enrolments"      // POST EnrolAsk → []EnrolToken
 	PathGuard     = "/v1/guard"           // GET → Guard; POST /freeze|/thaw GuardVerb → Guard
 	PathCases     = "/v1/cases"           // GET ?open=true → []Case; GET /{id} → Case
 	PathCerts     = "/v1/certificates"    // GET → []certificate.Certificate; GET /{node} → certificate.Certificate
 	PathPolicy    = "/v1/policy"          // GET → policy.Policy; PUT policy.Policy → policy.Policy with its new version
-	PathEvents    = "/v1/events"          // GET ?after=CURSOR&follow=true → one HistoryEntry a line
+	PathEvents    = "/v1/events"          // GET ?after=CURSOR&follow=true, or ?last=N&follow=true → one HistoryEntry a line
+	PathOperators = "/v1/operators"       // POST OperatorAsk → Enrolled
 )
 
 // A Heartbeat says the agent lives. It stays in memory: nothing is written for it.
@@ -239,8 +240,17 @@ type Fleet struct {
 
 // A NodeVerb is an operator's order on one node.
 type NodeVerb struct {
-	Reason     string `json:"reason"`
-	AcceptRisk string `json:"accept_risk,omitempty"`
+	Reason     string    `json:"reason"`
+	AcceptRisk string    `json:"accept_risk,omitempty"`
+	Until      time.Time `json:"until,omitzero"`  // hold: when it ends by itself; zero: until removed
+	Owner      string    `json:"owner,omitempty"` // unhold: whose hold to remove; empty: the asker's own
+}
+
+// An OperatorAsk asks for a person's client certificate. The private key stays with the asker.
+type OperatorAsk struct {
+	Name string `json:"name"`
+	CSR  []byte `json:"csr"`           // PEM
+	TTL  string `json:"ttl,omitempty"` // default 720h
 }
 
 // A GuardVerb freezes or thaws.

@@ -1,0 +1,110 @@
+// Package api is the control plane's HTTP interface: for agents and operators over HTTP/2 with TLS 1.3 and client
+// certificates, and for the operators of the control host over a unix socket.
+//
+// It decides nothing. It says who asks, bounds what they send, and hands the message to the interfaces below, which
+// the coordinator has. Every error answer is a wire.Problem.
+package api
+
+import (
+	"context"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/certificate"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// A Backend is everything the API asks of the coordinator. All methods may be called by many goroutines at once. An
+// error with Status() int becomes an answer with that status, one with Hint() string carries the hint; any other
+// error is answered 500 and logged.
+type Backend struct {
+	Agents     Agents
+	Fleet      Fleet
+	Operators  Operators
+	Enroller   Enroller
+	Policies   Policies
+	Guarder    Guarder
+	History    History
+	Leadership Leadership
+}
+
+// Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose
+// certificate the caller showed.
+type Agents interface {
+	// Heartbeat is called once per node and heartbeat interval; it must cost next to nothing.
+	Heartbeat(ctx context.Context, hb wire.Heartbeat) error
+	// Report returns once the state change it brings is durable.
+	Report(ctx context.Context, r checks.Report) (wire.ReportAnswer, error)
+	// Permit returns once our drain stands in Slurm, or the permit is refused.
+	Permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswer, error)
+	EffectResult(ctx context.Context, r wire.EffectResult) error
+	// Desired waits until the node's desired state has a version above after, or ctx ends, and returns it whole. Versions
+	// begin at 1. It returns an error when this process no longer leads.
+	Desired(ctx context.Context, node string, after uint64) (wire.Desired, error)
+}
+
+// Fleet answers operators' questions from memory.
+type Fleet interface {
+	Fleet(ctx context.Context) (wire.Fleet, error)
+	// Nodes returns the named nodes in the order named, or with no names all, sorted. An unknown name is an error with
+	// status 404.
+	Nodes(ctx context.Context, names []string) ([]wire.Node, error)
+	NodeHistory(ctx context.Context, node string) ([]wire.HistoryEntry, error)
+	Explain(ctx context.Context, node string) (wire.Explanation, error)
+	Cases(ctx context.Context, openOnly bool) ([]wire.Case, error)
+	Case(ctx context.Context, id string) (wire.Case, error)
+	Certificates(ctx context.Context) ([]certificate.Certificate, error)
+	Certificate(ctx context.Context, node string) (certificate.Certificate, error)
+}
+
+// A Verb is an operator's order on a node.
+type Verb string
+
+const (
+	VerbDrain  Verb = "drain"
+	VerbResume Verb = "resume" // of a draining node: the drain is cancelled
+	VerbHold   Verb = "hold"
+	VerbUnhold Verb = "unhold"
+	VerbRetire Verb = "retire"
+)
+
+// Operators carries out what a person orders. By is who: an operator's name, or the OS user on the unix socket.
+type Operators interface {
+	Order(ctx context.Context, by string, verb Verb, node string, v wire.NodeVerb) (wire.Node, error)
+}
+
+// An Enroller makes tokens and turns them, and operators' requests, into identities.
+type Enroller interface {
+	Tokens(ctx context.Context, by string, ask wire.EnrolAsk) ([]wire.EnrolToken, error)
+	Enroll(ctx context.Context, e wire.Enroll) (wire.Enrolled, error)
+	IssueOperator(ctx context.Context, by string, ask wire.OperatorAsk) (wire.Enrolled, error)
+}
+
+// Policies keeps the policy in force.
+type Policies interface {
+	Policy(ctx context.Context) (policy.Policy, error)
+	// SetPolicy validates p, gives it the next version and puts it in force.
+	SetPolicy(ctx context.Context, by string, p policy.Policy) (policy.Policy, error)
+}
+
+// Guarder shows and stops the guard.
+type Guarder interface {
+	Guard(ctx context.Context) (wire.Guard, error)
+	Freeze(ctx context.Context, by, reason string) (wire.Guard, error)
+	Thaw(ctx context.Context, by, reason string) (wire.Guard, error)
+}
+
+// History reads transitions and decisions, oldest first.
+type History interface {
+	// Entries returns at most max entries after the cursor; "" is before the oldest one kept. With wait it blocks until
+	// there is one or ctx ends. A cursor older than what is kept is an error with status 410.
+	Entries(ctx context.Context, after string, max int, wait bool) ([]wire.HistoryEntry, error)
+	// Last returns the newest n entries.
+	Last(ctx context.Context, n int) ([]wire.HistoryEntry, error)
+}
+
+// Leadership says who leads. It is asked on every request and must not block.
+type Leadership interface {
+	// Leader returns the leader's URL ("" when none is known), whether it is this process, and its term.
+	Leader() (url string, mine bool, term int64)
+}

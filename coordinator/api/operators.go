@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"unicode"
+
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+var operatorRoutes = []route{
+	{"GET " + wire.PathFleet, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Fleet.Fleet(c.ctx) }},
+	{"GET " + wire.PathNodes, authority.Operator, readWait, (*Server).nodes},
+	{"GET " + wire.PathNodes + "/{node}", authority.Operator, readWait, (*Server).node},
+	{"GET " + wire.PathNodes + "/{node}/history", authority.Operator, readWait, (*Server).nodeHistory},
+	{"GET " + wire.PathNodes + "/{node}/explain", authority.Operator, readWait, (*Server).explain},
+	{"POST " + wire.PathNodes + "/{node}/{verb}", authority.Operator, permitWait, (*Server).order},
+	{"GET " + wire.PathGuard, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Guarder.Guard(c.ctx) }},
+	{"POST " + wire.PathGuard + "/{verb}", authority.Operator, readWait, (*Server).guard},
+	{"GET " + wire.PathCases, authority.Operator, readWait, (*Server).cases},
+	{"GET " + wire.PathCases + "/{id}", authority.Operator, readWait, (*Server).oneCase},
+	{"GET " + wire.PathCerts, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Fleet.Certificates(c.ctx) }},
+	{"GET " + wire.PathCerts + "/{node}", authority.Operator, readWait, (*Server).certificate},
+	{"GET " + wire.PathPolicy, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Policies.Policy(c.ctx) }},
+	{"PUT " + wire.PathPolicy, authority.Operator, readWait, (*Server).setPolicy},
+	{"GET " + wire.PathEvents, authority.Operator, 0, (*Server).events},
+}
+
+func (s *Server) nodes(c call) (any, error) {
+	var names []string
+	if list := c.r.URL.Query().Get("names"); list != "" {
+		var err error
+		if names, err = hostlist.Expand(list); err != nil {
+			return nil, Errorf(http.StatusBadRequest, "%v", err)
+		}
+	}
+	return s.backend.Fleet.Nodes(c.ctx, names)
+}
+
+func (s *Server) node(c call) (any, error) {
+	name, err := nodeName(c.r)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := s.backend.Fleet.Nodes(c.ctx, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	if len(ns) != 1 {
+		return nil, Errorf(http.StatusNotFound, "node %s is not known", name)
+	}
+	return ns[0], nil
+}
+
+func (s *Server) nodeHistory(c call) (any, error) { return named(c, s.backend.Fleet.NodeHistory) }
+func (s *Server) explain(c call) (any, error)     { return named(c, s.backend.Fleet.Explain) }
+func (s *Server) certificate(c call) (any, error) { return named(c, s.backend.Fleet.Certificate) }
+
+func named[T any](c call, get func(context.Context, string) (T, error)) (any, error) {
+	name, err := nodeName(c.r)
+	if err != nil {
+		return nil, err
+	}
+	return get(c.ctx, name)
+}
+
+func (s *Server) order(c call) (any, error) {
+	name, err := nodeName(c.r)
+	if err != nil {
+		return nil, err
+	}
+	verb := Verb(c.r.PathValue("verb"))
+	switch verb {
+	case VerbDrain, VerbResume, VerbHold, VerbUnhold, VerbRetire:
+	default:
+		return nil, Errorf(http.StatusNotFound, "%.40q is no order: drain, resume, hold, unhold and retire are", verb)
+	}
+	var v wire.NodeVerb
+	if err := decode(c, maxBody, true, &v); err != nil {
+		return nil, err
+	}
+	if err := checkReason(v.Reason, verb != VerbUnhold); err != nil {
+		return nil, err
+	}
+	if v.Owner != "" && !authority.ValidName(v.Owner) {
+		return nil, Errorf(http.StatusBadRequest, "owner %.80q names nobody", v.Owner)
+	}
+	return s.backend.Operators.Order(c.ctx, c.who.name, verb, name, v)
+}
+
+func (s *Server) guard(c call) (any, error) {
+	do := s.backend.Guarder.Freeze
+	switch verb := c.r.PathValue("verb"); verb {
+	case "freeze":
+	case "thaw":
+		do = s.backend.Guarder.Thaw
+	default:
+		return nil, Errorf(http.StatusNotFound, "%.40q is no order to the guard: freeze and thaw are", verb)
+	}
+	var v wire.GuardVerb
+	if err := decode(c, maxBody, true, &v); err != nil {
+		return nil, err
+	}
+	if err := checkReason(v.Reason, true); err != nil {
+		return nil, err
+	}
+	return do(c.ctx, c.who.name, v.Reason)
+}
+
+func (s *Server) cases(c call) (any, error) {
+	open, err := flag(c.r, "open")
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Fleet.Cases(c.ctx, open)
+}
+
+func (s *Server) oneCase(c call) (any, error) {
+	id := c.r.PathValue("id")
+	if !token(id) || len(id) > 40 {
+		return nil, Errorf(http.StatusBadRequest, "%.80q is no case id; they look like Q-7F3K", id)
+	}
+	return s.backend.Fleet.Case(c.ctx, id)
+}
+
+func (s *Server) setPolicy(c call) (any, error) {
+	var p policy.Policy
+	if err := decode(c, maxReport, true, &p); err != nil {
+		return nil, err
+	}
+	return s.backend.Policies.SetPolicy(c.ctx, c.who.name, p)
+}
+
+type eventsAsk struct {
+	after  string
+	last   int // -1: not asked for
+	follow bool
+}
+
+func eventsQuery(r *http.Request) (eventsAsk, error) {
+	q := eventsAsk{after: r.URL.Query().Get("after"), last: -1}
+	if q.after != "" && !token(q.after) {
+		return q, Errorf(http.StatusBadRequest, "after=%.80q is no cursor", q.after)
+	}
+	if text := r.URL.Query().Get("last"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > 10_000 {
+			return q, Errorf(http.StatusBadRequest, "last=%.40q: want a number up to 10000", text)
+		}
+		if q.after != "" {
+			return q, Errorf(http.StatusBadRequest, "after and last exclude each other")
+		}
+		q.last = n
+	}
+	var err error
+	q.follow, err = flag(r, "follow")
+	return q, err
+}
+
+// checkReason refuses a missing reason, and one that would break a log line or Slurm's reason field.
+func checkReason(reason string, required bool) error {
+	if reason == "" && required {
+		return Errorf(http.StatusBadRequest, "a reason is required").With("say why with --reason")
+	}
+	if len(reason) > 200 {
+		return Errorf(http.StatusBadRequest, "the reason has %d bytes; 200 are the most", len(reason))
+	}
+	for _, r := range reason {
+		if !unicode.IsPrint(r) {
+			return Errorf(http.StatusBadRequest, "the reason holds the unprintable character %U", r)
+		}
+	}
+	return nil
+}

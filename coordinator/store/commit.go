@@ -19,6 +19,9 @@ const (
 	MaxBytes = 1536<<10 - 16<<10
 )
 
+// commitTries is how often a commit is sent that etcd turns out not to have applied.
+const commitTries = 5
+
 // An Op is one change of a commit: a put, or a delete.
 type Op struct {
 	Key    string
@@ -31,8 +34,7 @@ type Op struct {
 // Commit applies ops as one transaction, all or none, if this process still leads, and gives its revision. Commits of a
 // term are strictly sequential: the next is not sent before the one under way is known to be applied or not.
 //
-// When etcd gives no clear answer, Commit finds out and, if nothing was applied, tries again until the term ends; the
-// caller sees one of
+// When etcd gives no clear answer, Commit finds out and, if nothing was applied, tries again. The caller sees one of
 //
 //   - nil: applied, once;
 //   - [ErrDeposed]: not applied, and the term has ended;
@@ -68,7 +70,7 @@ func (t *Term) Commit(ctx context.Context, ops []Op) (int64, error) {
 	t.commits++
 	mark := fmt.Appendf(nil, "%s %d", t.nonce, t.commits)
 	calls = append(calls, Call{Key: t.s.marker(t.Number()), Value: mark})
-	for {
+	for try := 1; ; try++ {
 		r, err := t.send(ctx, Txn{If: t.fence(), Then: calls})
 		switch {
 		case errors.Is(err, ErrDeposed):
@@ -89,6 +91,9 @@ func (t *Term) Commit(ctx context.Context, ops []Op) (int64, error) {
 		if outcomeOf(err) == answered {
 			return 0, &FullError{err}
 		}
+		if try == commitTries {
+			return 0, fmt.Errorf("commit not applied in %d tries: %w", try, err)
+		}
 	}
 }
 
@@ -98,52 +103,63 @@ var errNotApplied = errors.New("not applied")
 // settle finds out whether the commit with this mark was applied, for which err was the answer. It gives the commit's
 // revision, errNotApplied, ErrDeposed or an *AmbiguousError.
 func (t *Term) settle(ctx context.Context, mark []byte, err error) (int64, error) {
-	s := t.s
+	look := t.refence
+	if outcomeOf(err) == answered {
+		// etcd is done with the transaction, so reading is enough. Writing would be refused.
+		look = t.readMarker
+	}
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
-		var leader, found Entry
-		if outcomeOf(err) == answered {
-			// etcd is done with the transaction, so reading is enough. Writing would be refused.
-			leader.Lease = t.lease
-			r, rerr := t.read(ctx, Query{Key: s.marker(t.Number())})
-			if rerr != nil {
-				goto again
-			}
-			if len(r.Entries) > 0 {
-				found = r.Entries[0]
-			}
-		} else {
-			r, ferr := t.send(ctx, Txn{
-				If:   t.fence(),
-				Then: []Call{{Key: s.prefix + leaderKey, Value: t.value, Lease: t.lease}, {Key: s.marker(t.Number()), Read: true}},
-				Else: []Call{{Key: s.prefix + leaderKey, Read: true}, {Key: s.marker(t.Number()), Read: true}},
-			})
-			switch {
-			case ferr != nil:
-				goto again
-			case r.Succeeded:
-				leader, found = Entry{Lease: t.lease, ModRevision: r.Revision}, r.Reads[0]
-			default: // another leads, or an earlier round got through without our hearing of it
-				leader, found = r.Reads[0], r.Reads[1]
-			}
-			t.modRevision = leader.ModRevision
-		}
-		if leader.Lease != t.lease {
-			t.end(errors.New("settling a commit found another leader"))
-		}
+		found, lerr := look(ctx)
 		switch {
-		case bytes.Equal(found.Value, mark):
+		case lerr == nil && bytes.Equal(found.Value, mark):
 			return found.ModRevision, nil
-		case leader.Lease != t.lease:
-			return 0, ErrDeposed
-		default:
+		case lerr == nil && t.Valid():
 			return 0, errNotApplied
-		}
-	again:
-		if !t.Valid() {
+		case lerr == nil:
+			return 0, ErrDeposed
+		case !t.Valid():
 			return 0, &AmbiguousError{t.Number(), err}
 		}
 		sleep(ctx, min(pause, t.Remaining()))
 	}
+}
+
+// refence puts the leader key once more, so that no transaction sent before can be applied any more, and reads the
+// commit marker. Where the compare fails, either another leads, which ends the term, or an earlier refence got through
+// without our hearing of it; both bar the lost transaction as well.
+func (t *Term) refence(ctx context.Context) (marker Entry, err error) {
+	leader, mark := t.s.prefix+leaderKey, t.s.marker(t.Number())
+	r, err := t.send(ctx, Txn{
+		If:   t.fence(),
+		Then: []Call{{Key: leader, Value: t.value, Lease: t.lease}, {Key: mark, Read: true}},
+		Else: []Call{{Key: leader, Read: true}, {Key: mark, Read: true}},
+	})
+	if err != nil {
+		return Entry{}, err
+	}
+	if r.Succeeded {
+		t.modRevision = r.Revision
+		return r.Reads[0], nil
+	}
+	if r.Reads[0].Lease == t.lease {
+		t.modRevision = r.Reads[0].ModRevision
+	} else {
+		t.end(errors.New("settling a commit found another leader"))
+	}
+	return r.Reads[1], nil
+}
+
+func (t *Term) readMarker(ctx context.Context) (marker Entry, err error) {
+	ctx, cancel, ok := t.bound(ctx)
+	defer cancel()
+	if !ok {
+		return Entry{}, ErrDeposed
+	}
+	r, err := t.s.kv.Range(ctx, Query{Key: t.s.marker(t.Number())})
+	if err != nil || len(r.Entries) == 0 {
+		return Entry{}, err
+	}
+	return r.Entries[0], nil
 }
 
 // fence is the one compare of everything a term writes: the leader key is as this term last put it.
@@ -156,17 +172,7 @@ func (t *Term) send(ctx context.Context, txn Txn) (TxnResult, error) {
 	if !ok {
 		return TxnResult{}, ErrDeposed
 	}
-	r, err := t.s.kv.Txn(ctx, txn)
-	return r, err
-}
-
-func (t *Term) read(ctx context.Context, q Query) (RangeResult, error) {
-	ctx, cancel, ok := t.bound(ctx)
-	defer cancel()
-	if !ok {
-		return RangeResult{}, ErrDeposed
-	}
-	return t.s.kv.Range(ctx, q)
+	return t.s.kv.Txn(ctx, txn)
 }
 
 func (t *Term) bound(ctx context.Context) (context.Context, context.CancelFunc, bool) {

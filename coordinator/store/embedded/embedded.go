@@ -1,0 +1,159 @@
+// Package embedded runs a one-member etcd inside the process, for control planes of one host.
+//
+// Clients reach it only through a unix socket in its own directory, which belongs to its user alone: who can write to
+// the store owns the fleet. It opens no network port, not even for peers. Every acknowledged write is on disk (fsync)
+// before it is acknowledged.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// Raft's clock. With one member nobody is waited for, so the numbers only decide how long a start takes (up to two
+// election timeouts) and what idling costs (a wakeup each tick).
+const (
+	tick     = 100 * time.Millisecond
+	election = 500 * time.Millisecond
+)
+
+const (
+	quota       = 8 << 30 // bytes; etcd's own advice for the most
+	retention   = "1h"    // how long old revisions are kept
+	defragFrom  = 64      // MiB free in the database file that make a start defragment it
+	socketName  = "etcd.sock"
+	maxSockPath = 107 // sockaddr_un.sun_path holds 108 bytes with the final NUL
+)
+
+// Config says where the server keeps its data and how it is reached.
+type Config struct {
+	Dir    string       // made with mode 0700 if it is not there; locked while the server runs
+	Name   string       // the member's name; default "assayd"
+	Listen string       // default "unix": a socket in Dir; or "host:port" with a loopback host, port 0 for any
+	Logger *slog.Logger // gets warnings and errors; default slog.Default
+}
+
+// A Server is a running etcd.
+type Server struct {
+	Endpoints []string // where clients reach it
+
+	etcd    *embed.Etcd
+	closing atomic.Bool
+	tmp     string // directory to remove when the socket could not be in Dir
+}
+
+// Start starts etcd on cfg.Dir and returns when it serves. It is an error when another process has the directory.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.Name == "" {
+		cfg.Name = "assayd"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("etcd directory: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("etcd directory: %w", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("etcd directory: %w", err)
+	}
+	s := &Server{}
+	client, err := s.clientURL(dir, cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if s.etcd, err = embed.StartEtcd(config(dir, cfg.Name, client, &slogCore{log: cfg.Logger.With("part", "etcd"), closing: &s.closing})); err != nil {
+		s.removeTmp()
+		return nil, fmt.Errorf("etcd in %s: %w", dir, err)
+	}
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+	case err = <-s.etcd.Err():
+	case <-s.etcd.Server.StopNotify():
+		err = errors.New("it stopped while starting")
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("etcd in %s: %w", dir, err)
+	}
+	if client.Scheme == "unix" {
+		s.Endpoints = []string{"unix://" + client.Path}
+	} else {
+		s.Endpoints = []string{"http://" + s.etcd.Clients[0].Addr().String()}
+	}
+	return s, nil
+}
+
+// Err gives the error that made a running server stop, if one does.
+func (s *Server) Err() <-chan error { return s.etcd.Err() }
+
+// Close stops the server: it ends the calls under way and gives the directory free.
+func (s *Server) Close() {
+	s.closing.Store(true)
+	s.etcd.Close()
+	s.removeTmp()
+}
+
+func (s *Server) removeTmp() {
+	if s.tmp != "" {
+		os.RemoveAll(s.tmp)
+	}
+}
+
+// clientURL says where to listen. A unix socket whose path would be too long for the kernel gets a private directory
+// among the temporary files.
+func (s *Server) clientURL(dir, listen string) (url.URL, error) {
+	if listen != "" && listen != "unix" {
+		host, _, err := net.SplitHostPort(listen)
+		if err != nil {
+			return url.URL{}, fmt.Errorf("etcd address: %w", err)
+		}
+		if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+			return url.URL{}, fmt.Errorf("etcd address %s: an embedded etcd has no access control, so it listens on a loopback address or a unix socket only", listen)
+		}
+		return url.URL{Scheme: "http", Host: listen}, nil
+	}
+	path := filepath.Join(dir, socketName)
+	if len(path) > maxSockPath {
+		tmp, err := os.MkdirTemp("", "assayd-etcd-")
+		if err != nil {
+			return url.URL{}, fmt.Errorf("etcd socket: %w", err)
+		}
+		s.tmp, path = tmp, filepath.Join(tmp, socketName)
+	}
+	return url.URL{Scheme: "unix", Path: path}, nil
+}
+
+func config(dir, name string, client url.URL, log zapcore.Core) *embed.Config {
+	c := embed.NewConfig()
+	c.Name, c.Dir = name, dir
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	// Nobody listens there: a member must have a peer address, and one member never uses it.
+	peer := url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = nil, []url.URL{peer}
+	c.InitialCluster = c.InitialClusterFromName(name)
+	c.TickMs, c.ElectionMs = uint(tick.Milliseconds()), uint(election.Milliseconds())
+	c.QuotaBackendBytes = quota
+	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, retention
+	c.BootstrapDefragThresholdMegabytes = defragFrom
+	c.EnableGRPCGateway = false
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
+	return c
+}

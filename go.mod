@@ -90,6 +90,7 @@ require (
 )
 
 tool (
+	go.etcd.io/etcd/server/v3
 	golang.org/x/perf/cmd/benchstat
 	gotest.tools/gotestsum
 	honnef.co/go/tools/cmd/staticcheck

@@ -133,32 +133,47 @@ type wrapped struct {
 	kv store.KV
 }
 
-func (w *wrapped) Txn(ctx context.Context, t store.Txn) (r store.TxnResult, err error) {
+// Each method keeps what etcd said in variables of its own: a failed call gives nothing but its error, and a late one
+// has no caller left.
+
+func (w *wrapped) Txn(ctx context.Context, t store.Txn) (store.TxnResult, error) {
 	name := "txn"
-	if calls := append(t.Then[:len(t.Then):len(t.Then)], t.Else...); len(calls) > 0 {
-		name += " " + calls[0].Key
+	if len(t.Then) > 0 {
+		name += " " + t.Then[0].Key
 	}
-	err = w.i.call(ctx, name, func(ctx context.Context) error {
-		r, err = w.kv.Txn(ctx, t)
+	var got store.TxnResult
+	err := w.i.call(ctx, name, func(ctx context.Context) (err error) {
+		got, err = w.kv.Txn(ctx, t)
 		return err
 	})
-	return r, err
+	if err != nil {
+		return store.TxnResult{}, err
+	}
+	return got, nil
 }
 
-func (w *wrapped) Range(ctx context.Context, q store.Query) (r store.RangeResult, err error) {
-	err = w.i.call(ctx, "range "+q.Key, func(ctx context.Context) error {
-		r, err = w.kv.Range(ctx, q)
+func (w *wrapped) Range(ctx context.Context, q store.Query) (store.RangeResult, error) {
+	var got store.RangeResult
+	err := w.i.call(ctx, "range "+q.Key, func(ctx context.Context) (err error) {
+		got, err = w.kv.Range(ctx, q)
 		return err
 	})
-	return r, err
+	if err != nil {
+		return store.RangeResult{}, err
+	}
+	return got, nil
 }
 
 func (w *wrapped) Grant(ctx context.Context, seconds int64) (lease, granted int64, err error) {
 	err = w.i.call(ctx, "grant", func(ctx context.Context) error {
+		var err error
 		lease, granted, err = w.kv.Grant(ctx, seconds)
 		return err
 	})
-	return lease, granted, err
+	if err != nil {
+		return 0, 0, err
+	}
+	return lease, granted, nil
 }
 
 func (w *wrapped) Revoke(ctx context.Context, lease int64) error {

@@ -1,0 +1,168 @@
+// Package etcdtest runs the real etcd, built from go.etcd.io/etcd/server/v3, in processes of its own: for tests that
+// kill it, stop it, or need it to outlive the process under test. It listens on unix sockets only, so no two tests can
+// want the same port.
+package etcdtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/assay-gpu/assay/coordinator/store"
+)
+
+// module is the main package of etcd; a tool line in go.mod pins it.
+const module = "go.etcd.io/etcd/server/v3"
+
+var build = sync.OnceValues(func() (string, error) {
+	cmd := exec.Command("go", "tool", "-n", module)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%v: %w\n%s", cmd, err, stderr.Bytes())
+	}
+	return strings.TrimSpace(string(out)), nil
+})
+
+// Build builds etcd, once for all tests of a machine (it stays in Go's build cache), and gives the program's path.
+func Build(t testing.TB) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatalf("build etcd: %v", err)
+	}
+	return path
+}
+
+// A Cluster is one or more etcd members, each a process.
+type Cluster struct {
+	Endpoints []string // one for each member
+	Members   []*Member
+}
+
+// A Member is one etcd process, which can be killed and started again on the same data.
+type Member struct {
+	t      testing.TB
+	binary string
+	args   []string
+	log    string // path
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// Start runs a cluster of one member, ready to serve, until the test ends. args are further flags of etcd.
+func Start(t testing.TB, args ...string) *Cluster { t.Helper(); return StartN(t, 1, args...) }
+
+// StartN is Start with n members.
+func StartN(t testing.TB, n int, args ...string) *Cluster {
+	t.Helper()
+	binary := Build(t)
+	// Not t.TempDir: a long test name would make the socket paths too long for the kernel.
+	dir, err := os.MkdirTemp("", "etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	c := &Cluster{}
+	peers := make([]string, n)
+	for i := range n {
+		peers[i] = fmt.Sprintf("m%d=unix://%s", i, filepath.Join(dir, fmt.Sprintf("p%d.sock", i)))
+	}
+	for i := range n {
+		client := "unix://" + filepath.Join(dir, fmt.Sprintf("c%d.sock", i))
+		_, peer, _ := strings.Cut(peers[i], "=")
+		m := &Member{t: t, binary: binary, log: filepath.Join(dir, fmt.Sprintf("m%d.log", i)), args: append([]string{
+			"--name", fmt.Sprintf("m%d", i), "--data-dir", filepath.Join(dir, fmt.Sprintf("m%d", i)),
+			"--listen-client-urls", client, "--advertise-client-urls", client,
+			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+			"--initial-cluster", strings.Join(peers, ","), "--log-level", "warn",
+		}, args...)}
+		m.Start()
+		t.Cleanup(m.Kill)
+		c.Endpoints = append(c.Endpoints, client)
+		c.Members = append(c.Members, m)
+	}
+	c.WaitReady()
+	return c
+}
+
+// WaitReady returns once the cluster answers a linearizable read; the test fails when that takes over 20 s.
+func (c *Cluster) WaitReady() {
+	t := c.Members[0].t
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		s, err := store.Open(ctx, store.Config{Endpoints: c.Endpoints})
+		cancel()
+		if err == nil {
+			s.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("etcd does not serve: %v\n%s", err, c.Members[0].Log())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// Start starts the process, again after Kill.
+func (m *Member) Start() {
+	m.t.Helper()
+	log, err := os.OpenFile(m.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer log.Close()
+	m.cmd = exec.Command(m.binary, m.args...)
+	m.cmd.Stdout, m.cmd.Stderr = log, log
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // nothing is left when the test is killed
+	m.exited = make(chan struct{})
+	started := make(chan error)
+	go func() {
+		// The kernel sends that signal when the thread that started the process ends, so the thread has to stay.
+		runtime.LockOSThread()
+		err := m.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = m.cmd.Wait()
+		}
+		close(m.exited)
+	}()
+	if err := <-started; err != nil {
+		m.t.Fatalf("start etcd: %v", err)
+	}
+}
+
+// Kill ends the process with SIGKILL, if it runs, and waits for it.
+func (m *Member) Kill() {
+	_ = m.cmd.Process.Kill() // an error says that it has ended
+	<-m.exited
+}
+
+// Signal sends the process a signal, SIGSTOP and SIGCONT for instance.
+func (m *Member) Signal(sig os.Signal) {
+	m.t.Helper()
+	if err := m.cmd.Process.Signal(sig); err != nil {
+		m.t.Fatalf("signal etcd: %v", err)
+	}
+}
+
+// Log is what the process has logged.
+func (m *Member) Log() string {
+	b, err := os.ReadFile(m.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}

@@ -94,22 +94,30 @@ func write(fd int, s string) {
 	}
 }
 
+// ready waits until fd can be read or has ended.
+func ready(fd int, deadline int64) bool { return poll(fd, pollIn, deadline)&(pollIn|pollHup) != 0 }
+
 // writable waits up to a second until fd takes bytes.
-func writable(fd int) bool {
-	const pollOut = 4
+func writable(fd int) bool { return poll(fd, pollOut, now()+second)&pollOut != 0 }
+
+const (
+	pollIn  = 1
+	pollOut = 4
+	pollHup = 16
+)
+
+// poll is ppoll(2) for one file; 0 when nothing came about before deadline.
+func poll(fd int, events int16, deadline int64) int16 {
 	p := struct {
-		fd      int32
-		events  int16
-		revents int16
-	}{int32(fd), pollOut, 0}
-	deadline := now() + second
+		fd              int32
+		events, revents int16
+	}{int32(fd), events, 0}
 	for {
 		ts := syscall.NsecToTimespec(max(deadline-now(), 0))
-		n, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
-		if errno == syscall.EINTR && now() < deadline {
-			continue
+		_, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+		if errno != syscall.EINTR {
+			return p.revents
 		}
-		return errno == 0 && n == 1 && p.revents&pollOut != 0
 	}
 }
 

@@ -50,11 +50,13 @@ type Server struct {
 	Endpoints []string // where clients reach it
 
 	etcd    *embed.Etcd
+	lock    *os.File
 	closing atomic.Bool
 	tmp     string // directory to remove when the socket could not be in Dir
 }
 
-// Start starts etcd on cfg.Dir and returns when it serves. It is an error when another process has the directory.
+// Start starts etcd on cfg.Dir and returns when it serves, or with a *[LockedError] when another process has the
+// directory. So who has a Server knows that no other process serves this data.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Name == "" {
 		cfg.Name = "assayd"
@@ -73,12 +75,16 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("etcd directory: %w", err)
 	}
 	s := &Server{}
+	if s.lock, err = lockDir(ctx, dir); err != nil {
+		return nil, err
+	}
 	client, err := s.clientURL(dir, cfg.Listen)
 	if err != nil {
+		s.lock.Close()
 		return nil, err
 	}
 	if s.etcd, err = embed.StartEtcd(config(dir, cfg.Name, client, &slogCore{log: cfg.Logger.With("part", "etcd"), closing: &s.closing})); err != nil {
-		s.removeTmp()
+		s.release()
 		return nil, fmt.Errorf("etcd in %s: %w", dir, err)
 	}
 	select {
@@ -108,13 +114,14 @@ func (s *Server) Err() <-chan error { return s.etcd.Err() }
 func (s *Server) Close() {
 	s.closing.Store(true)
 	s.etcd.Close()
-	s.removeTmp()
+	s.release()
 }
 
-func (s *Server) removeTmp() {
+func (s *Server) release() {
 	if s.tmp != "" {
 		os.RemoveAll(s.tmp)
 	}
+	s.lock.Close()
 }
 
 // clientURL says where to listen. A unix socket whose path would be too long for the kernel gets a private directory

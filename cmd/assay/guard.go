@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/coordinator/certificate"
+	"github.com/assay-gpu/assay/coordinator/client"
+	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+func (a *app) guardCmd() *cobra.Command {
+	return a.groupCmd("guard", "Show and stop automatic action", "  assay guard show\n  assay guard freeze --reason 'bad driver rollout'",
+		a.guardShowCmd(),
+		a.guardVerbCmd("freeze", "Stop all automatic action", "Nothing is drained, reset, rebooted or refused by assay until thawed. Hard faults still revoke certificates.",
+			"  assay guard freeze --reason 'bad driver rollout'", (*client.Client).Freeze),
+		a.guardVerbCmd("thaw", "Let automatic action go on", "Steps held back meanwhile follow within the budgets.",
+			"  assay guard thaw --reason 'rollout undone'", (*client.Client).Thaw))
+}
+
+func (a *app) guardShowCmd() *cobra.Command {
+	return a.command(spec{
+		use: "show", short: "Show budgets, storms and nodes held back", args: cobra.NoArgs, example: "  assay guard show",
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			g, err := c.Guard(ctx)
+			if err != nil {
+				return err
+			}
+			return a.emit(g, func() error { return a.showGuard(g) })
+		},
+	})
+}
+
+func (a *app) guardVerbCmd(verb, short, long, example string, do func(*client.Client, context.Context, string) (wire.Guard, error)) *cobra.Command {
+	var reason string
+	return a.command(spec{
+		use: verb + " --reason TEXT", short: short, long: long, example: example, args: cobra.NoArgs,
+		flags: func(cmd *cobra.Command) { reasonFlag(cmd, &reason) },
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			g, err := do(c, ctx, reason)
+			if err != nil {
+				return err
+			}
+			return a.emit(g, func() error { return a.showGuard(g) })
+		},
+	})
+}
+
+func (a *app) showGuard(g wire.Guard) error {
+	frozen := "at work"
+	if g.Frozen {
+		frozen = fmt.Sprintf("frozen by %s at %s: %s", clean(g.FrozenBy), a.when(g.FrozenAt), clean(g.FrozenWhy))
+	}
+	held := ""
+	if len(g.HeldBack) > 0 {
+		held = clean(hostlist.Compress(g.HeldBack))
+	}
+	if err := a.facts(
+		[2]string{"Guard", frozen},
+		[2]string{"Counts over", count(g.Schedulable, "schedulable node")},
+		[2]string{"Hard faults", fmt.Sprintf("%d within the hour", g.HardHour)},
+		[2]string{"Storms", cleanLines(strings.Join(g.Storms, "\n"))},
+		[2]string{"Held back", held},
+	); err != nil || len(g.Budgets) == 0 {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	rows := make([][]string, 0, len(g.Budgets))
+	for _, b := range g.Budgets {
+		rows = append(rows, []string{clean(b.Scope), fmt.Sprint(b.Spent), fmt.Sprint(b.Limit), dash(a.age(b.Until))})
+	}
+	return a.rows([]string{"budget", "spent", "limit", "next free"}, rows)
+}
+
+func (a *app) certCmd() *cobra.Command {
+	return a.groupCmd("cert", "List and show certificates", "  assay cert list\n  assay cert show gpu003", a.certListCmd(), a.certShowCmd())
+}
+
+func (a *app) certListCmd() *cobra.Command {
+	return a.command(spec{
+		use: "list [HOSTLIST...]", short: "List certificates", args: cobra.ArbitraryArgs, example: "  assay cert list\n  assay cert list 'gpu[001-008]' -o wide",
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			_, names, err := nodeNames(args)
+			if err != nil {
+				return err
+			}
+			all, err := c.Certificates(ctx)
+			if err != nil {
+				return err
+			}
+			cs := make([]certificate.Certificate, 0, len(all))
+			for _, k := range all {
+				if len(names) == 0 || slices.Contains(names, k.Node) {
+					cs = append(cs, k)
+				}
+			}
+			return a.emit(cs, func() error {
+				if len(cs) == 0 {
+					fmt.Fprintln(a.err, "no certificate")
+					return nil
+				}
+				return a.certRows(cs)
+			})
+		},
+	})
+}
+
+func (a *app) certRows(cs []certificate.Certificate) error {
+	header := []string{"node", "serial", "level", "gpus", "issued", "expires"}
+	if a.wide() {
+		header = append(header, "grace", "driver", "suite", "not tested", "adopted", "boot")
+	}
+	rows := make([][]string, 0, len(cs))
+	for _, k := range cs {
+		row := []string{clean(k.Node), fmt.Sprint(k.Serial), k.Level.String(), fmt.Sprint(len(k.GPUs)), a.age(k.IssuedAt), a.age(k.Expires)}
+		if a.wide() {
+			row = append(row, a.age(k.GraceUntil), clean(k.Driver), cut(k.Suite, 16), dash(clean(strings.Join(k.NotTested, ","))), fmt.Sprint(k.Adopted), clean(k.BootID))
+		}
+		rows = append(rows, row)
+	}
+	return a.rows(header, rows)
+}
+
+func (a *app) certShowCmd() *cobra.Command {
+	return a.command(spec{
+		use: "show NODE", short: "Show a node's certificate", args: cobra.ExactArgs(1), example: "  assay cert show gpu003",
+		long: `Exits 1 when the node holds none, or one that has expired.`,
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			node, err := oneNode(args[0])
+			if err != nil {
+				return err
+			}
+			k, err := c.Certificate(ctx, node)
+			if err != nil {
+				return err
+			}
+			if err := a.emit(k, func() error { return a.showCert(k) }); err != nil {
+				return err
+			}
+			if !a.now().Before(k.Expires) {
+				return errFault
+			}
+			return nil
+		},
+	})
+}
+
+func (a *app) showCert(k certificate.Certificate) error {
+	adopted := ""
+	if k.Adopted {
+		adopted = "yes: granted to a live node that never passed intake"
+	}
+	return a.facts(
+		[2]string{"Node", clean(k.Node)},
+		[2]string{"Serial", fmt.Sprint(k.Serial)},
+		[2]string{"Level", k.Level.String()},
+		[2]string{"Issued", a.when(k.IssuedAt)},
+		[2]string{"Expires", a.when(k.Expires)},
+		[2]string{"Hooks until", a.when(k.GraceUntil)},
+		[2]string{"Adopted", adopted},
+		[2]string{"Tested", clean(strings.Join(k.Tested, ", "))},
+		[2]string{"Not tested", clean(strings.Join(k.NotTested, ", "))},
+		[2]string{"GPUs", cleanLines(strings.Join(k.GPUs, "\n"))},
+		[2]string{"Driver", clean(k.Driver)},
+		[2]string{"Boot", clean(k.BootID)},
+		[2]string{"Host serial", clean(k.NodeSerial)},
+		[2]string{"Suite", clean(k.Suite)},
+		[2]string{"Signed by", clean(k.KeyID)},
+	)
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/client"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+func (a *app) operatorCmd() *cobra.Command {
+	return a.groupCmd("operator", "Give people access from elsewhere", "  assay operator issue alice", a.operatorIssueCmd())
+}
+
+func (a *app) operatorIssueCmd() *cobra.Command {
+	var dir string
+	var ttl time.Duration
+	return a.command(spec{
+		use: "issue NAME", short: "Make an operator's certificate", args: cobra.ExactArgs(1),
+		long: `Writes NAME.crt, NAME.key and ca.crt into a directory. The private key is made here and never leaves; it is as good
+as root on the fleet until the certificate expires.`,
+		example: `  assay operator issue alice --dir alice-assay
+  assay --server https://control1:7420 --cert alice.crt --key alice.key --ca ca.crt fleet`,
+		flags: func(cmd *cobra.Command) {
+			cmd.Flags().StringVarP(&dir, "dir", "d", ".", "directory for the files; it is made if need be")
+			cmd.Flags().DurationVar(&ttl, "ttl", 30*24*time.Hour, "how long the certificate is good")
+		},
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			name := args[0]
+			if !authority.ValidName(name) {
+				return &usageError{fmt.Sprintf("%q is no operator's name", name), "letters, digits, dot, dash and underscore"}
+			}
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return err
+			}
+			files := []string{filepath.Join(dir, name+".key"), filepath.Join(dir, name+".crt"), filepath.Join(dir, "ca.crt")}
+			for _, f := range files[:2] {
+				if _, err := os.Lstat(f); !errors.Is(err, fs.ErrNotExist) {
+					return &refusal{f + " is there already", "remove it, or name another directory with --dir"}
+				}
+			}
+			csr, key, err := authority.NewRequest(name)
+			if err != nil {
+				return err
+			}
+			got, err := c.IssueOperator(ctx, wire.OperatorAsk{Name: name, CSR: csr, TTL: ttl.String()})
+			if err != nil {
+				return err
+			}
+			for i, data := range [][]byte{key, got.Certificate, got.CA} {
+				mode := fs.FileMode(0o644)
+				if i == 0 {
+					mode = 0o600
+				}
+				if err := os.WriteFile(files[i], data, mode); err != nil {
+					return err
+				}
+				fmt.Fprintln(a.out, files[i])
+			}
+			if len(got.URLs) > 0 {
+				fmt.Fprintf(a.err, "try: assay --server %s --cert %s --key %s --ca %s fleet\n", got.URLs[0], files[1], files[0], files[2])
+			}
+			return nil
+		},
+	})
+}

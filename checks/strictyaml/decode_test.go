@@ -242,7 +242,7 @@ func FuzzDecode(f *testing.F) {
 		if !errors.As(err, &e) || len(e.Faults) == 0 {
 			t.Fatalf("an error without a fault: %v", err)
 		}
-		n := strings.Count(string(data), "\n") + 2
+		n := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 2
 		for _, f := range e.Faults {
 			if f.Line < 0 || f.Line > n {
 				t.Fatalf("line %d of %d: %s", f.Line, n, f.Message)

@@ -1,0 +1,147 @@
+package policyfile
+
+import (
+	"bytes"
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/assay-gpu/assay/checks/policy"
+)
+
+// Print writes p in the form that Load reads, every value set, in the order of the policy's fields. The version is not
+// part of the file.
+func Print(p policy.Policy) []byte {
+	var b bytes.Buffer
+	printStruct(&b, reflect.ValueOf(p), "")
+	return b.Bytes()
+}
+
+func printStruct(b *bytes.Buffer, v reflect.Value, indent string) {
+	t := v.Type()
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		if name == "-" {
+			continue
+		}
+		printEntry(b, name, v.Field(i), indent)
+	}
+}
+
+func printEntry(b *bytes.Buffer, name string, v reflect.Value, indent string) {
+	b.WriteString(indent + name + ":")
+	switch {
+	case isText(v):
+		b.WriteString(" " + scalar(v) + "\n")
+	case v.Kind() == reflect.Struct:
+		b.WriteByte('\n')
+		printStruct(b, v, indent+"  ")
+	case v.Kind() == reflect.Map:
+		printMap(b, v, indent)
+	default:
+		b.WriteString(" " + scalar(v) + "\n")
+	}
+}
+
+func printMap(b *bytes.Buffer, v reflect.Value, indent string) {
+	if v.Len() == 0 {
+		b.WriteString(" {}\n")
+		return
+	}
+	b.WriteByte('\n')
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int {
+		if a.CanInt() {
+			return int(a.Int() - b.Int())
+		}
+		return strings.Compare(a.String(), b.String())
+	})
+	for _, k := range keys {
+		printEntry(b, scalar(k), v.MapIndex(k), indent+"  ")
+	}
+}
+
+func isText(v reflect.Value) bool {
+	_, ok := v.Interface().(encoding.TextMarshaler)
+	return ok
+}
+
+// scalar writes a value that stands on one line.
+func scalar(v reflect.Value) string {
+	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+		text, err := m.MarshalText()
+		if err != nil {
+			panic(fmt.Sprintf("policyfile: %s of %s: %v", v, v.Type(), err)) // a policy's types write every value
+		}
+		return text2yaml(string(text))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return text2yaml(v.String())
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	case reflect.Int, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10)
+	case reflect.Uint64:
+		return strconv.FormatUint(v.Uint(), 10)
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	}
+	panic(fmt.Sprintf("policyfile: no form for a value of type %s", v.Type()))
+}
+
+// text2yaml writes text plain where it reads back as itself, and in double quotes otherwise.
+func text2yaml(s string) string {
+	plain := s != ""
+	for i, c := range s {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+		case i > 0 && (c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'):
+		case i == 0 && isDuration(s):
+		default:
+			plain = false
+		}
+	}
+	switch strings.ToLower(s) {
+	case "true", "false", "null", "yes", "no", "on", "y", "n", "inf", "nan":
+		plain = false
+	}
+	if plain {
+		return s
+	}
+	return quote(s)
+}
+
+// isDuration reports whether s reads as a duration: digits first, and no number of YAML's.
+func isDuration(s string) bool {
+	var d policy.Duration
+	return d.UnmarshalText([]byte(s)) == nil
+}
+
+// quote writes s as a double-quoted YAML scalar.
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < ' ' || c >= 0x7f && c < 0xa0:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		case c == 0x2028 || c == 0x2029 || c == 0xfeff:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,168 @@
+package xid
+
+import (
+	"strconv"
+	"strings"
+)
+
+const causedBy = " caused by previous Xid "
+
+// parseText reads what follows an XID's number: pid and name where the driver knew them, then the message.
+func (e *Event) parseText(s string) {
+	if v, ok := strings.CutPrefix(s, "pid="); ok {
+		pid, rest, _ := strings.Cut(v, ",")
+		e.PID = processID(pid)
+		s = strings.TrimLeft(rest, " ")
+	}
+	if v, ok := strings.CutPrefix(s, "name="); ok {
+		name, rest, _ := strings.Cut(v, ", ")
+		if bare := strings.Trim(name, "'"); bare != "<unknown>" {
+			e.Name = name
+		}
+		s = rest
+	}
+	if i := strings.LastIndex(s, causedBy); i >= 0 {
+		e.Cause = leadingNumber(s[i+len(causedBy):])
+	}
+	e.Text = s
+	if isNVLink5(e.Code) {
+		e.parseNVLink5()
+	}
+	if e.Code == 14 {
+		e.Injected = true
+	}
+}
+
+func processID(s string) int {
+	n, err := strconv.Atoi(strings.Trim(s, "' "))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// leadingNumber reads the digits that s starts with; 0 when there are none or too many.
+func leadingNumber(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	v, err := strconv.Atoi(s[:n])
+	if err != nil || n > 9 {
+		return 0
+	}
+	return v
+}
+
+// isNVLink5 reports whether the code is one of NVLink 5's seven units.
+func isNVLink5(code int) bool { return code >= 144 && code <= 150 }
+
+// parseNVLink5 reads "NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x025525c6 …)": unit, severity, cross-contain and injected
+// flags, link. A line that was cut keeps what it still says.
+func (e *Event) parseNVLink5() {
+	f := strings.Fields(e.Text)
+	if len(f) > 1 {
+		e.Fatal = severity(f[1])
+	}
+	for i, w := range f {
+		switch {
+		case w == "i1":
+			e.Injected = true
+		case w == "Link" && i+1 < len(f):
+			e.Link = linkNumber(f[i+1])
+		case strings.HasPrefix(w, "("):
+			return
+		}
+	}
+}
+
+func severity(word string) Severity {
+	switch strings.ToLower(strings.TrimSuffix(word, ",")) {
+	case "fatal":
+		return Fatal
+	case "nonfatal", "non-fatal":
+		return NonFatal
+	}
+	return Unsaid
+}
+
+// linkNumber reads a link's number, which may be padded with zeros; -1 is the driver's word for none.
+func linkNumber(s string) int {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
+
+// parseSwitchText reads what follows an SXid's number: "Fatal, Link 28 sourcetrack timeout error (First)", or a row of
+// data on the SXid before it.
+func (e *Event) parseSwitchText(s string) {
+	e.Text = s
+	if strings.HasPrefix(s, "Severity ") || strings.HasPrefix(s, "Data {") {
+		e.Detail = true
+		return
+	}
+	word, rest, ok := strings.Cut(s, ", ")
+	if ok {
+		if e.Fatal = severity(word); e.Fatal != Unsaid {
+			e.Text, s = rest, rest
+		}
+	}
+	if v, ok := strings.CutPrefix(s, "Link "); ok {
+		n, _, _ := strings.Cut(v, " ")
+		e.Link = linkNumber(n)
+	}
+}
+
+// parseProse reads the sentences that name a fault without the driver's grammar: a GPU off the bus, and the fabric
+// manager's word for an SXid.
+func parseProse(line string) (Event, bool) {
+	if i := strings.Index(line, "fallen off the bus"); i >= 0 {
+		return parseFallen(line, i)
+	}
+	const fm = "detected NVSwitch "
+	if i := strings.Index(line, fm); i >= 0 {
+		return parseFabricManager(line, line[i+len(fm):])
+	}
+	return Event{}, false
+}
+
+func parseFallen(line string, at int) (Event, bool) {
+	nvrm := strings.Index(line, "NVRM:")
+	if nvrm < 0 || nvrm > at {
+		return Event{}, false
+	}
+	e := Event{Code: FellOffBus, Link: -1, Prose: true, Raw: clean(line, maxRaw)}
+	e.Text = clean(strings.TrimSpace(line[nvrm+len("NVRM:"):]), maxRaw)
+	for f := range strings.FieldsSeq(line[nvrm:at]) {
+		if a := Address(strings.TrimRight(f, ":,)")); a != "" {
+			e.PCI = a
+			break
+		}
+	}
+	return e, true
+}
+
+// parseFabricManager reads "fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3 port 33".
+func parseFabricManager(line, s string) (Event, bool) {
+	word, rest, _ := strings.Cut(s, " ")
+	v, ok := strings.CutPrefix(rest, "error ")
+	if !ok {
+		return Event{}, false
+	}
+	e := Event{Switch: true, Code: leadingNumber(v), Link: -1, Fatal: severity(word), Prose: true, Raw: clean(line, maxRaw), Text: clean(s, maxRaw)}
+	if e.Code == 0 || e.Fatal == Unsaid {
+		return Event{}, false
+	}
+	if _, after, ok := strings.Cut(v, "pci bus id "); ok {
+		a, tail, _ := strings.Cut(after, " ")
+		e.PCI = Address(a)
+		if _, port, ok := strings.Cut(tail, "port "); ok {
+			if n := linkNumber(strings.TrimSpace(port)); n >= 0 {
+				e.Port = strconv.Itoa(n)
+			}
+		}
+	}
+	return e, true
+}

@@ -78,6 +78,7 @@ func (t *Term) Commit(ctx context.Context, ops []Op) (int64, error) {
 		case err == nil && r.Succeeded:
 			return r.Revision, nil
 		case err == nil:
+			t.lost() // the leader key is on it
 			t.end(errors.New("a commit found another leader"))
 			return 0, ErrDeposed
 		case outcomeOf(err) == rejected:
@@ -144,6 +145,7 @@ func (t *Term) refence(ctx context.Context) (marker Entry, err error) {
 	if r.Reads[0].Lease == t.lease {
 		t.modRevision = r.Reads[0].ModRevision
 	} else {
+		t.lost()
 		t.end(errors.New("settling a commit found another leader"))
 	}
 	return r.Reads[1], nil

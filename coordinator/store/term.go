@@ -32,6 +32,7 @@ type Term struct {
 	mu       sync.Mutex
 	deadline time.Time // boot clock: until then the lease certainly lives
 	ended    bool
+	gone     bool // the lease is known to be gone from etcd
 	why      error
 	done     chan struct{}
 	stop     context.CancelFunc // ends the renewals
@@ -94,12 +95,26 @@ func (t *Term) Resign(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("resign: a commit is under way: %w", context.Cause(ctx))
 	}
+	t.mu.Lock()
+	gone := t.gone
+	t.mu.Unlock()
+	if gone {
+		return nil
+	}
 	ctx, cancel := t.s.call(ctx)
 	defer cancel()
 	if err := t.s.kv.Revoke(ctx, t.lease); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return fmt.Errorf("resign: revoke lease: %w", causeOf(ctx, err))
 	}
+	t.lost()
 	return nil
+}
+
+// lost notes that the lease is gone from etcd.
+func (t *Term) lost() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gone = true
 }
 
 func (t *Term) end(why error) {
@@ -136,6 +151,7 @@ func (t *Term) keepAlive(ctx context.Context) {
 			t.extend(sent.Add(time.Duration(r.TTL)*time.Second - deadlineSlack))
 			pause = t.renewEvery()
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			t.lost()
 			t.end(errors.New("etcd has ended the lease"))
 			return
 		case ctx.Err() != nil:

@@ -55,6 +55,7 @@ type Member struct {
 	t      testing.TB
 	binary string
 	args   []string
+	dir    string
 	log    string // path
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -76,12 +77,13 @@ func StartN(t testing.TB, n int, args ...string) *Cluster {
 	c := &Cluster{}
 	peers := make([]string, n)
 	for i := range n {
-		peers[i] = fmt.Sprintf("m%d=unix://%s", i, filepath.Join(dir, fmt.Sprintf("p%d.sock", i)))
+		// For peers etcd wants an address with a host in it. It takes the host for the socket's path, from where it runs.
+		peers[i] = fmt.Sprintf("m%d=unix://p%d:1", i, i)
 	}
 	for i := range n {
 		client := "unix://" + filepath.Join(dir, fmt.Sprintf("c%d.sock", i))
 		_, peer, _ := strings.Cut(peers[i], "=")
-		m := &Member{t: t, binary: binary, log: filepath.Join(dir, fmt.Sprintf("m%d.log", i)), args: append([]string{
+		m := &Member{t: t, binary: binary, dir: dir, log: filepath.Join(dir, fmt.Sprintf("m%d.log", i)), args: append([]string{
 			"--name", fmt.Sprintf("m%d", i), "--data-dir", filepath.Join(dir, fmt.Sprintf("m%d", i)),
 			"--listen-client-urls", client, "--advertise-client-urls", client,
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
@@ -92,6 +94,13 @@ func StartN(t testing.TB, n int, args ...string) *Cluster {
 		c.Endpoints = append(c.Endpoints, client)
 		c.Members = append(c.Members, m)
 	}
+	t.Cleanup(func() {
+		for _, m := range c.Members {
+			if t.Failed() {
+				t.Logf("%s:\n%s", filepath.Base(m.log), m.Log())
+			}
+		}
+	})
 	c.WaitReady()
 	return c
 }
@@ -125,6 +134,7 @@ func (m *Member) Start() {
 	}
 	defer log.Close()
 	m.cmd = exec.Command(m.binary, m.args...)
+	m.cmd.Dir = m.dir
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // nothing is left when the test is killed
 	m.exited = make(chan struct{})

@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-gpu/assay/agent/atomicfile"
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/policy"
+)
+
+// A Capture is everything a check reads, at one moment. Judging it again gives the same findings, anywhere.
+type Capture struct {
+	CaptureMeta
+	Snapshot catalog.Snapshot
+	Kernel   []KernelRecord
+	Expected *checks.Inventory
+	Policy   policy.Policy
+}
+
+// CaptureMeta says where a capture is from and what could not be read.
+type CaptureMeta struct {
+	Node        string    `json:"node"`
+	BootID      string    `json:"boot_id"`
+	At          time.Time `json:"at"`
+	Version     string    `json:"version"` // of the program that made it
+	SnapshotErr string    `json:"snapshot_err,omitempty"`
+	KernelErr   string    `json:"kernel_err,omitempty"`
+	Redacted    bool      `json:"redacted,omitempty"`
+}
+
+// Judge judges the capture at a level. Every fault in the kernel log counts: it is the log of one boot.
+func (c Capture) Judge(level checks.Level) SuiteResult {
+	in := SuiteInput{Level: level, Snapshot: c.Snapshot, Err: c.SnapshotErr, KernelOK: c.KernelErr, Expected: c.Expected, Policy: c.Policy}
+	if in.KernelOK != "" {
+		in.KernelOK = "the kernel log cannot be read: " + in.KernelOK
+	}
+	in.Snapshot.Node, in.Snapshot.BootID, in.Snapshot.At = c.Node, c.BootID, c.At
+	in.Kernel = c.kernelFindings()
+	return Judge(in)
+}
+
+// kernelFindings are the kernel log's notable findings, each device and code once, with how often it was seen.
+func (c Capture) kernelFindings() []checks.Finding {
+	var events []catalog.LogEvent
+	for _, rec := range c.Kernel {
+		if s, ok := sight(rec); ok {
+			events = append(events, s.event)
+		}
+	}
+	known := c.Snapshot.Inventory()
+	if c.Expected != nil {
+		known.GPUs = append(slices.Clone(c.Expected.GPUs), known.GPUs...)
+	}
+	known.Node, known.BootID = c.Node, c.BootID
+	fs := catalog.JudgeLog(events, known, c.Policy)
+	fs = checks.GroupIncidents(fs, c.Policy.Agent.IncidentGap.D(), c.Policy.Agent.IncidentCause.D())
+	return notable(checks.Collapse(fs))
+}
+
+// Names of a capture's files.
+const (
+	fileMeta     = "capture.json"
+	fileSnapshot = "snapshot.json"
+	fileExpected = "expected.json"
+	filePolicy   = "policy.json"
+	fileKernel   = "kernel.log" // tab separated: sequence number, time, records lost before it, the line with its line breaks as spaces
+)
+
+// Write puts the capture into dir as files and returns the SHA-256 of each, in hex, by name.
+func (c Capture) Write(dir string) (map[string]string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("capture: %w", err)
+	}
+	var kernel bytes.Buffer
+	for _, r := range c.Kernel {
+		fmt.Fprintf(&kernel, "%d\t%s\t%d\t%s\n", r.Seq, r.At.UTC().Format(time.RFC3339Nano), r.Lost, strings.NewReplacer("\n", " ", "\r", " ").Replace(r.Line))
+	}
+	files := map[string][]byte{fileKernel: kernel.Bytes()}
+	for name, v := range map[string]any{fileMeta: c.CaptureMeta, fileSnapshot: c.Snapshot, filePolicy: c.Policy, fileExpected: c.Expected} {
+		if name == fileExpected && c.Expected == nil {
+			continue
+		}
+		data, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("capture %s: %w", name, err)
+		}
+		files[name] = append(data, '\n')
+	}
+	refs := map[string]string{}
+	for name, data := range files {
+		if err := atomicfile.Write(filepath.Join(dir, name), data, 0o600); err != nil {
+			return refs, fmt.Errorf("capture: %w", err)
+		}
+		sum := sha256.Sum256(data)
+		refs[name] = hex.EncodeToString(sum[:])
+	}
+	return refs, nil
+}
+
+// ReadCapture reads what Write wrote.
+func ReadCapture(dir string) (Capture, error) {
+	var c Capture
+	for _, f := range []struct {
+		name     string
+		into     any
+		optional bool
+	}{{fileMeta, &c.CaptureMeta, false}, {fileSnapshot, &c.Snapshot, false}, {filePolicy, &c.Policy, false}, {fileExpected, &c.Expected, true}} {
+		found, err := atomicfile.ReadJSON(filepath.Join(dir, f.name), f.into)
+		if err != nil {
+			return c, fmt.Errorf("capture: %w", err)
+		}
+		if !found && !f.optional {
+			return c, fmt.Errorf("capture %s: it holds no %s: %w", dir, f.name, fs.ErrNotExist)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(dir, fileKernel))
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, fmt.Errorf("capture: %w", err)
+	}
+	sc := bufio.NewScanner(bytes.NewReader(data))
+	sc.Buffer(nil, 1<<20)
+	for n := 1; sc.Scan(); n++ {
+		r, ok := parseRecord(sc.Text())
+		if !ok {
+			return c, fmt.Errorf("capture: %s:%d: want sequence number, time, records lost and the line, tab separated", filepath.Join(dir, fileKernel), n)
+		}
+		c.Kernel = append(c.Kernel, r)
+	}
+	return c, sc.Err()
+}
+
+func parseRecord(s string) (KernelRecord, bool) {
+	f := strings.SplitN(s, "\t", 4)
+	if len(f) != 4 {
+		return KernelRecord{}, false
+	}
+	seq, err1 := strconv.ParseUint(f[0], 10, 64)
+	at, err2 := time.Parse(time.RFC3339Nano, f[1])
+	lost, err3 := strconv.ParseUint(f[2], 10, 64)
+	return KernelRecord{Seq: seq, At: at, Lost: lost, Line: f[3]}, err1 == nil && err2 == nil && err3 == nil
+}

@@ -1,0 +1,244 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// A Reply is what a hook is told: its exit status and what to say on standard error.
+type Reply struct {
+	Exit    int
+	Message string
+}
+
+// epilogBudget bounds how long an epilog waits for its snapshot: the node stays COMPLETING meanwhile.
+const epilogBudget = 10 * time.Second
+
+// maxJobs bounds how many jobs are remembered between prolog and epilog.
+const maxJobs = 256
+
+// A jobRecord is what is kept of a job between its prolog and its epilog.
+type jobRecord struct {
+	Baseline
+	Refused bool `json:"refused,omitempty"` // its prolog exited 1: it does not run here
+}
+
+// Hook answers a hook. It returns before the policy's budget and the wait for a permit are over, whatever hangs.
+func (a *Agent) Hook(ctx context.Context, r HookRequest) Reply {
+	start := time.Now()
+	var reply Reply
+	outcome := Bypass
+	switch r.Hook {
+	case Prolog:
+		d := a.prolog(ctx, r)
+		reply, outcome = Reply{d.Exit, d.Why}, d.Outcome
+	case Epilog:
+		reply.Message, outcome = a.epilog(ctx, r)
+	case HealthCheck:
+		outcome = FastPass
+		if err := a.call(ctx, func() { reply.Message = a.oneLine() }); err != nil {
+			reply.Message = err.Error()
+		}
+	}
+	if reply.Message != "" {
+		reply.Message = "assay: " + reply.Message
+	}
+	a.stats.hooked(r.Hook, outcome, time.Since(start))
+	return reply
+}
+
+// prolog decides about a job's start, gathering evidence as Decide asks for it.
+func (a *Agent) prolog(ctx context.Context, r HookRequest) Decision {
+	for {
+		var d Decision
+		var p policy.Policy
+		err := a.call(ctx, func() {
+			if !a.sameBoot() {
+				d = Decision{Next: Answer, Outcome: UnknownPass, Why: "the node has just booted; the agent starts anew"}
+				return
+			}
+			d = Decide(a.state(), r)
+			p = *a.policy.Load()
+			if d.Next == Answer {
+				a.noteJob(r, d)
+			}
+		})
+		if err != nil {
+			return Decision{Next: Answer, Outcome: UnknownPass, Why: err.Error()}
+		}
+		switch d.Next {
+		case RunSuite:
+			r.Suite, err = a.prologSuite(ctx, r, p.Hooks.Budget.D())
+			if err != nil {
+				return Decision{Next: Answer, Outcome: UnknownPass, Why: err.Error()}
+			}
+		case AskPermit:
+			r.Permit = a.askPermit(ctx, r, d.OwnGPU, p.Hooks.PermitWait.D())
+		default:
+			if d.Outcome != FastPass {
+				a.log.Info("prolog decided", "job", r.Job.ID, "exit", d.Exit, "outcome", string(d.Outcome), "reason", d.Why)
+			}
+			return d
+		}
+	}
+}
+
+// prologSuite runs the quick suite for a prolog, reports it, and returns what it found.
+func (a *Agent) prologSuite(ctx context.Context, r HookRequest, budget time.Duration) (*SuiteResult, error) {
+	sctx, cancel := context.WithTimeoutCause(ctx, budget, fmt.Errorf("the quick suite did not end within its %s", budget))
+	defer cancel()
+	snap, err := a.flights.fresh(sctx)
+	a.awaitKernel(sctx)
+	var res SuiteResult
+	cerr := a.call(ctx, func() {
+		res = a.judge(checks.Quick, snap, err, a.kernel.Open)
+		a.takeIn(res)
+		a.noteTold(res.Findings)
+		a.burySafely(res.Findings)
+		rep := a.report(checks.WhyProlog, res, res.Findings)
+		job := r.Job
+		rep.Job = &job
+		res.report = &rep
+		a.put(rep)
+	})
+	return &res, cerr
+}
+
+// noteTold puts a suite's faults into the ledger, so that the background does not tell them again at once.
+func (a *Agent) noteTold(fs []checks.Finding) {
+	for _, f := range fs {
+		if f.Verdict == checks.Fail {
+			a.ledger.See(f, a.cfg.Clock())
+		}
+	}
+}
+
+// awaitKernel waits a moment for the kernel log to be read to its end, as after a burst.
+func (a *Agent) awaitKernel(ctx context.Context) {
+	for range 20 {
+		done := true
+		if a.call(ctx, func() { s := a.state(); done = s.Kernel.Drained || s.Kernel.Err != "" }) != nil || done {
+			return
+		}
+		if !sleep(ctx, 25*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// askPermit asks the control plane for leave to exit 1.
+func (a *Agent) askPermit(ctx context.Context, r HookRequest, own bool, wait time.Duration) *Permit {
+	if a.cfg.Permit == nil {
+		return &Permit{Reason: "this node is not enrolled"}
+	}
+	pctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("no answer within %s", wait))
+	defer cancel()
+	ask := wire.PermitAsk{Node: a.cfg.Node, BootID: a.bootID, Job: r.Job, OwnGPU: own}
+	if r.Suite.report != nil {
+		ask.Report = *r.Suite.report
+	}
+	ans, err := a.cfg.Permit.Permit(pctx, ask)
+	if err != nil {
+		if c := context.Cause(pctx); c != nil {
+			err = c
+		}
+		return &Permit{Reason: err.Error()}
+	}
+	return &Permit{Answered: true, Granted: ans.Granted, Reason: ans.Reason}
+}
+
+// noteJob remembers a job whose prolog has been answered, with what the counters stand at. It runs in the loop; the
+// disk is written after the hook has its answer.
+func (a *Agent) noteJob(r HookRequest, d Decision) {
+	if r.Job.ID == "" {
+		return
+	}
+	j := jobRecord{Baseline: Baseline{Job: r.Job, BootID: a.bootID, Kernel: a.kernel.Seq}, Refused: d.Exit != 0}
+	if a.last != nil {
+		j.GPUs = Counters(*a.last)
+	}
+	a.jobs = slices.DeleteFunc(a.jobs, func(o jobRecord) bool { return o.Job.ID == j.Job.ID })
+	if len(a.jobs) >= maxJobs {
+		a.jobs = a.jobs[1:]
+	}
+	a.jobs = append(a.jobs, j)
+	a.saveJobs()
+}
+
+// saveJobs writes the jobs soon: not before the hook that brought the change has been answered.
+func (a *Agent) saveJobs() {
+	go func() {
+		select {
+		case a.mail <- func() { _ = a.store.save("jobs.json", a.jobs) }: // logged there; a lost baseline is Unknown
+		case <-a.done:
+		}
+	}()
+}
+
+// epilog compares a job's GPUs with what they were at its prolog and reports it. It never fails.
+func (a *Agent) epilog(ctx context.Context, r HookRequest) (string, Outcome) {
+	var job *jobRecord
+	var ours bool
+	err := a.call(ctx, func() {
+		_, not := a.state().notOurs()
+		ours = !not && a.sameBoot()
+		if i := slices.IndexFunc(a.jobs, func(j jobRecord) bool { return j.Job.ID == r.Job.ID }); i >= 0 && r.Job.ID != "" {
+			j := a.jobs[i]
+			job = &j
+			a.jobs = slices.Delete(slices.Clone(a.jobs), i, i+1)
+			a.saveJobs()
+		}
+	})
+	if err != nil || !ours || r.GPUs.None() || job != nil && job.Refused {
+		return "", Bypass
+	}
+	ectx, cancel := context.WithTimeoutCause(ctx, epilogBudget, errors.New("the snapshot did not end in time"))
+	defer cancel()
+	snap, err := a.flights.fresh(ectx)
+	a.awaitKernel(ectx)
+	msg, outcome := "", SuitePass
+	cerr := a.call(ctx, func() {
+		res := a.judge(checks.Quick, snap, err, nil)
+		uuids, _ := a.state().jobUUIDs(r.GPUs)
+		var base *Baseline
+		if job != nil {
+			base = &job.Baseline
+		}
+		fs := notable(res.Findings)
+		fs = append(fs, Deltas(base, snap, uuids)...)
+		a.takeIn(res)
+		a.noteTold(fs)
+		a.burySafely(fs)
+		res.Verdict = checks.FoldFindings(append(slices.Clone(res.Findings), fs...))
+		rep := a.report(checks.WhyEpilog, res, fs)
+		rep.Job = &r.Job
+		a.put(rep)
+		if res.Verdict != checks.Pass {
+			outcome = UnknownPass
+		}
+		msg = epilogText(fs)
+	})
+	if cerr != nil {
+		return "", UnknownPass
+	}
+	return msg, outcome
+}
+
+// epilogText says what was found, in one line; nothing when all is well.
+func epilogText(fs []checks.Finding) string {
+	var ws []string
+	for _, f := range fs {
+		if f.Verdict == checks.Fail || f.Action == checks.Watch {
+			ws = append(ws, describe(f))
+		}
+	}
+	return strings.Join(ws, "; ")
+}

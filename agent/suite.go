@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/driver"
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/xid"
+)
+
+// ofKernel reports whether the finding is from the kernel log.
+func ofKernel(f checks.Finding) bool { return f.Check == xid.ID || f.Check == xid.SwitchID }
+
+// A SuiteResult is what one run of a suite found.
+type SuiteResult struct {
+	Level     checks.Level
+	Snapshot  catalog.Snapshot
+	Findings  []checks.Finding
+	Verdict   checks.Verdict
+	Tested    []string // check ids that gave an answer
+	NotTested []string // check ids of the suite that gave none
+	Err       string   // why the snapshot could not be taken; its findings are then Unknown
+
+	report *checks.Report // as it was told
+}
+
+// A SuiteInput is what Judge judges.
+type SuiteInput struct {
+	Level    checks.Level
+	Snapshot catalog.Snapshot
+	Err      string            // the snapshot could not be taken
+	Kernel   []checks.Finding  // kernel-log findings that count for this suite
+	KernelOK string            // empty: the kernel log was read to its end; else why that is not sure
+	Expected *checks.Inventory // hardware to compare with
+	Policy   policy.Policy
+}
+
+// Judge judges a suite's readings. It does no I/O.
+func Judge(in SuiteInput) SuiteResult {
+	r := SuiteResult{Level: in.Level, Snapshot: in.Snapshot, Err: in.Err}
+	node := checks.Subject{Kind: checks.KindNode, Node: in.Snapshot.Node}
+	doubt := func(check, why string) checks.Finding {
+		return checks.Finding{Check: check, Subject: node, Verdict: checks.Unknown, Reason: why, At: in.Snapshot.At, BootID: in.Snapshot.BootID}
+	}
+	if in.Err != "" {
+		r.Findings = []checks.Finding{doubt(driver.ID, in.Err)}
+	} else {
+		r.Findings = catalog.Judge(in.Snapshot, in.Expected, in.Policy)
+	}
+	// A quiet kernel log proves nothing, so it earns no Pass; one that was not read leaves the suite open.
+	if in.KernelOK != "" && catalog.Mode(in.Policy, xid.ID) != policy.Off {
+		r.Findings = append(r.Findings, doubt(xid.ID, in.KernelOK))
+	}
+	if len(in.Kernel) > 0 {
+		// Within the suite alone: a fault never counts less here because its cause was told elsewhere.
+		r.Findings = checks.GroupIncidents(append(r.Findings, in.Kernel...), in.Policy.Agent.IncidentGap.D(), in.Policy.Agent.IncidentCause.D())
+	}
+	r.Verdict = checks.FoldFindings(r.Findings)
+	r.Tested, r.NotTested = catalog.Coverage(in.Level, r.Findings)
+	return r
+}
+
+// gone reports whether one of the GPUs with these UUIDs is missing from the snapshot or lost, and which. A snapshot that
+// could not be taken says nothing.
+func (r SuiteResult) gone(uuids []string) (string, bool) {
+	if r.Err != "" || !r.Snapshot.Init.OK {
+		return "", false
+	}
+	for _, u := range uuids {
+		i := slices.IndexFunc(r.Snapshot.GPUs, func(g catalog.GPUState) bool { return g.UUID == u })
+		if i < 0 {
+			return fmt.Sprintf("GPU %s is missing", u), true
+		}
+		if g := r.Snapshot.GPUs[i]; g.Call.Lost {
+			return fmt.Sprintf("GPU %d (%s) is lost", g.Index, u), true
+		}
+	}
+	return "", false
+}

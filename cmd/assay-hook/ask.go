@@ -58,7 +58,7 @@ func ask(path string, req []byte, deadline int64) answer {
 			return fail("cannot ask ", err)
 		}
 		n, err := send(fd, req)
-		if err == syscall.EINTR {
+		if err == syscall.EINTR || err == syscall.EAGAIN {
 			continue
 		}
 		if err != nil {
@@ -76,7 +76,7 @@ func ask(path string, req []byte, deadline int64) answer {
 			return fail("", err)
 		}
 		m, err := syscall.Read(fd, buf[n:])
-		if err == syscall.EINTR {
+		if err == syscall.EINTR || err == syscall.EAGAIN {
 			continue
 		}
 		if known && (err != nil || m == 0) {
@@ -112,21 +112,23 @@ func connect(fd int, path string, deadline int64) error {
 		if err := timeout(fd, syscall.SO_SNDTIMEO, deadline-now()); err != nil {
 			return err
 		}
-		err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: path})
-		if err != syscall.EINTR && err != syscall.EISCONN {
-			return err
-		}
-		if err == syscall.EISCONN {
+		switch err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: path}); err {
+		case syscall.EINTR, syscall.EAGAIN:
+		case syscall.EISCONN:
 			return nil
+		default:
+			return err
 		}
 	}
 }
 
-// timeout sets how long the next call on fd may block. EAGAIN says that no time is left.
+// timeout sets how long the next call on fd may block: what is left, but a second at most, after which the caller asks
+// again. The kernel may stretch such a timeout by an eighth, which of 19 s would be more than Slurm was promised.
+// EAGAIN says that no time is left.
 func timeout(fd, option int, left int64) error {
 	if left <= 0 {
 		return syscall.EAGAIN
 	}
-	tv := syscall.NsecToTimeval(max(left, int64(microsecond))) // zero would be for ever
+	tv := syscall.NsecToTimeval(min(max(left, microsecond), second)) // zero would be for ever
 	return syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, option, &tv)
 }

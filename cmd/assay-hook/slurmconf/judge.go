@@ -108,7 +108,7 @@ func flagSince(flag string) (since string, known bool) {
 
 func (j *judge) prologFlags(version string) {
 	v, _ := j.c.Get("PrologFlags")
-	has := map[string]bool{}
+	has, before := map[string]bool{}, len(j.out)
 	for flag := range strings.SplitSeq(v.Text, ",") {
 		flag = strings.ToLower(strings.TrimSpace(flag))
 		if flag == "" {
@@ -136,6 +136,9 @@ func (j *judge) prologFlags(version string) {
 	}
 	// Contain, X11, ForceRequeueOnFail and RunInJob set Alloc themselves.
 	if has["alloc"] || has["contain"] || has["x11"] || has["runinjob"] || has["forcerequeueonfail"] {
+		if Worst(j.out[before:]) > Warning {
+			return
+		}
 		j.add(OK, "PrologFlags", v.Where(), v.Text+": prologs run on every node as soon as a job is given it", "")
 	} else {
 		j.add(Fault, "PrologFlags", v.Where(), "without Alloc a prolog runs at a node's first job step, and never for a bare salloc", "set PrologFlags=Alloc")

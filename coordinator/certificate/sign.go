@@ -71,4 +71,6 @@ func (e *BadSignatureError) Error() string {
 func (e *BadSignatureError) Verdict() checks.Verdict { return checks.Unknown }
 
 // Hint says what to do.
-func (e *BadSignatureError) Hint() string { return "the certificate was altered or damaged; screen the node again" }
+func (e *BadSignatureError) Hint() string {
+	return "the certificate was altered or damaged; screen the node again"
+}

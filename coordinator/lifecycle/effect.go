@@ -70,6 +70,8 @@ type (
 		At                 time.Time
 		Hard               bool // a hard fault's revocation: counted, never refused
 	}
+	// Note goes to history only: what would have been done, or why nothing was.
+	Note struct{ Text string }
 )
 
 func (IssueCertificate) isWrite()  {}
@@ -78,6 +80,7 @@ func (OpenCase) isWrite()          {}
 func (UpdateCase) isWrite()        {}
 func (CloseCase) isWrite()         {}
 func (Spend) isWrite()             {}
+func (Note) isWrite()              {}
 
 // Inputs are the values Step needs beside the node and the event.
 type Inputs struct {

@@ -75,6 +75,15 @@ type Node struct {
 	ForeignResumes int         `json:"foreign_resumes,omitempty"` // within the open case
 	Past           []PastCause `json:"past,omitempty"`            // closed causes within the repeat window
 	Version        uint64      `json:"version"`                   // counts changes; drives Desired.Version
+
+	Want          checks.Level `json:"want,omitempty"`           // the screen under way, or due when the node is next idle
+	Demand        checks.Level `json:"demand,omitempty"`         // level that our resume still to be done rests on
+	DrainReason   string       `json:"drain_reason,omitempty"`   // what we last wrote in Slurm
+	DrainPending  bool         `json:"drain_pending,omitempty"`  // our drain is ordered and not yet reported done
+	ResumePending bool         `json:"resume_pending,omitempty"` // the same for our resume
+	Rewriting     string       `json:"rewriting,omitempty"`      // Slurm's reason that ours is replacing now
+	PastBoots     []string     `json:"past_boots,omitempty"`     // boots before this one, oldest first: what they say is old news
+	Observed      []string     `json:"observed,omitempty"`       // faults of this boot already noted in observe mode
 }
 
 // A Hold keeps a node out on somebody's word.
@@ -82,6 +91,9 @@ type Hold struct {
 	Owner   string    `json:"owner"`
 	Reason  string    `json:"reason"`
 	Expires time.Time `json:"expires,omitzero"`
+
+	Drain     bool `json:"drain,omitempty"`     // it stands for this user's drain in Slurm and ends with it
+	Overwrote bool `json:"overwrote,omitempty"` // the drain was ours until he changed its reason
 }
 
 // A JobRef is a job on a node.
@@ -114,6 +126,12 @@ type Case struct {
 	Evidence string        `json:"evidence,omitempty"` // "", "collecting", "complete", "partial"
 	Sources  []string      `json:"sources,omitempty"`  // checks that found it independently
 	GPUs     []string      `json:"gpus,omitempty"`     // UUIDs suspected
+
+	Faults     []string `json:"faults,omitempty"`     // cause and part of each fault known: the same again is no news
+	Due        string   `json:"due,omitempty"`        // the rung to take when nothing stands in its way
+	Out        bool     `json:"out,omitempty"`        // the node's capacity was taken for it
+	Planned    bool     `json:"planned,omitempty"`    // nothing failed: a reset is due when the node is empty
+	Unkillable bool     `json:"unkillable,omitempty"` // a job's processes cannot be killed: do not wait for it to end
 }
 
 // Marked reports whether the node carries the mark at time t.

@@ -1,0 +1,155 @@
+package lifecycle
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/assay-gpu/assay/checks"
+)
+
+// CheckSlurm is the check name of findings that Slurm made itself.
+const CheckSlurm = "slurm"
+
+// slurmFinding makes a finding of a reason that Slurm wrote itself. A job whose processes cannot be killed needs a
+// reboot; for the rest a screen tells whether the hardware is at fault.
+func (s *step) slurmFinding(reason string) checks.Finding {
+	f := checks.Finding{Check: CheckSlurm, Subject: checks.Subject{Kind: checks.KindNode, Node: s.Name}, Verdict: checks.Fail,
+		Action: checks.Drain, Reason: plain(reason, maxReason), At: s.at}
+	if unkillable(reason) {
+		f.Action = checks.Reboot
+	}
+	return f
+}
+
+func unkillable(reason string) bool { return strings.HasPrefix(reason, "Kill task failed") }
+
+// slurmDrained: a drain that is not ours. A person's is his hold; Slurm's own becomes a case of ours.
+func (s *step) slurmDrained(ev SlurmDrained) error {
+	if !ev.BySlurm {
+		s.theirs(Hold{Owner: ev.User, Reason: ev.Reason, Drain: true})
+		return nil
+	}
+	if s.DrainedByUs {
+		return s.slurmReason(SlurmReason{At: ev.At, User: ev.User, Reason: ev.Reason, BySlurm: true})
+	}
+	f := s.slurmFinding(ev.Reason)
+	if !s.acts(f, "taken over Slurm's drain") {
+		return nil
+	}
+	s.fault(f)
+	s.Case.Unkillable = s.Case.Unkillable || unkillable(ev.Reason)
+	s.adopt(ev.Reason)
+	switch s.State {
+	case Enrolled, Certified, Screening, Suspect, Withheld:
+		s.Suspended = s.Certificate != nil
+		s.unmark(MarkHeldBack)
+		s.Screen, s.Want, s.Tries = "", checks.NoLevel, 0
+		s.enter(Draining)
+	}
+	s.quarantineIfEmpty()
+	return nil
+}
+
+// adopt makes Slurm's drain ours: by our record, and by our reason in its place. It takes no capacity.
+func (s *step) adopt(reason string) {
+	s.Case.Out = true
+	s.DrainedByUs, s.DrainPending, s.ResumePending = true, false, false
+	s.rewrite(reason)
+}
+
+// rewrite puts our reason in the place of Slurm's, once for each time that Slurm wrote.
+func (s *step) rewrite(theirs string) {
+	if s.Rewriting == theirs && theirs != "" {
+		return
+	}
+	s.Rewriting = theirs
+	s.DrainReason = Reason(s.Node)
+	s.effect(EffectReason, map[string]string{"reason": s.DrainReason, "case": s.Case.ID})
+}
+
+// slurmReason: our drain stands but its reason is not ours any more. Slurm's own hand changes nothing; a person's
+// makes the drain his, and we never resume it.
+func (s *step) slurmReason(ev SlurmReason) error {
+	if !ev.BySlurm {
+		s.theirs(Hold{Owner: ev.User, Reason: ev.Reason, Drain: true, Overwrote: s.DrainedByUs})
+		return nil
+	}
+	if !s.DrainedByUs || s.Case == nil {
+		return nil
+	}
+	if unkillable(ev.Reason) {
+		s.fault(s.slurmFinding(ev.Reason))
+		s.Case.Unkillable = true
+	}
+	s.rewrite(ev.Reason)
+	s.quarantineIfEmpty()
+	return nil
+}
+
+// theirs notes a person's drain as his hold. If the drain was ours, it no longer is.
+func (s *step) theirs(h Hold) {
+	i := slices.IndexFunc(s.Holds, func(x Hold) bool { return x.Owner == h.Owner && x.Drain })
+	switch {
+	case i < 0:
+		s.Holds = append(s.Holds, h)
+	default:
+		h.Overwrote = h.Overwrote || s.Holds[i].Overwrote
+		s.Holds[i] = h
+	}
+	s.DrainedByUs, s.DrainPending, s.ResumePending, s.DrainReason, s.Rewriting = false, false, false, "", ""
+	s.quarantineIfEmpty()
+}
+
+// slurmUndrained: a person's drain is gone and his hold with it. A node that must be out is drained by us again; if
+// the drain was ours until he changed its reason, he has resumed a node of ours.
+func (s *step) slurmUndrained(user string) {
+	overwrote, found := false, false
+	gone := func(h Hold) bool { return h.Drain && h.Owner == user }
+	if !slices.ContainsFunc(s.Holds, gone) {
+		gone = func(h Hold) bool { return h.Drain } // no drain stands, so none of them can
+	}
+	s.Holds = slices.DeleteFunc(s.Holds, func(h Hold) bool {
+		if gone(h) {
+			overwrote, found = overwrote || h.Overwrote, true
+			return true
+		}
+		return false
+	})
+	if !found || s.Case == nil || !s.Case.Out || !s.outState() {
+		return
+	}
+	if overwrote {
+		s.overrule(user)
+		return
+	}
+	s.redrain()
+}
+
+// slurmResumed: our drain is gone and it was not us.
+func (s *step) slurmResumed(user string) {
+	if !s.DrainedByUs || s.DrainPending {
+		return
+	}
+	if s.State == Certified {
+		s.resumed()
+		s.close("resumed in Slurm by " + user)
+		return
+	}
+	s.DrainedByUs, s.ResumePending, s.DrainReason, s.Rewriting = false, false, "", ""
+	if s.Case != nil && s.outState() {
+		s.overrule(user)
+	}
+}
+
+// overrule answers a person who resumed a node of ours: once by draining it again, then by giving way for a day.
+func (s *step) overrule(user string) {
+	if s.marked(MarkOverridden) {
+		return
+	}
+	if s.ForeignResumes++; s.ForeignResumes > 1 {
+		s.override(user)
+		return
+	}
+	s.note("%s resumed it in Slurm; drained again", user)
+	s.redrain()
+}

@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/assay-gpu/assay/agent/sim/nvmllib"
+)
+
+// A GPUChange is what to change of one GPU; what is nil stays. Its fields are those of GPU, by the same names.
+type GPUChange struct {
+	UUID                 *string  `yaml:"uuid" json:"uuid,omitempty"`
+	Name                 *string  `yaml:"name" json:"name,omitempty"`
+	Serial               *string  `yaml:"serial" json:"serial,omitempty"`
+	ECCEnabled           *bool    `yaml:"ecc_enabled" json:"ecc_enabled,omitempty"`
+	ECCPending           *bool    `yaml:"ecc_pending" json:"ecc_pending,omitempty"`
+	VolatileCorrected    *uint64  `yaml:"volatile_corrected" json:"volatile_corrected,omitempty"`
+	VolatileUncorrected  *uint64  `yaml:"volatile_uncorrected" json:"volatile_uncorrected,omitempty"`
+	AggregateCorrected   *uint64  `yaml:"aggregate_corrected" json:"aggregate_corrected,omitempty"`
+	AggregateUncorrected *uint64  `yaml:"aggregate_uncorrected" json:"aggregate_uncorrected,omitempty"`
+	SRAMThreshold        *bool    `yaml:"sram_threshold" json:"sram_threshold,omitempty"`
+	RemapCorrectable     *uint32  `yaml:"remap_correctable" json:"remap_correctable,omitempty"`
+	RemapUncorrectable   *uint32  `yaml:"remap_uncorrectable" json:"remap_uncorrectable,omitempty"`
+	RemapPending         *bool    `yaml:"remap_pending" json:"remap_pending,omitempty"`
+	RemapFailed          *bool    `yaml:"remap_failed" json:"remap_failed,omitempty"`
+	RecoveryAction       *uint32  `yaml:"recovery_action" json:"recovery_action,omitempty"`
+	Lost                 *bool    `yaml:"lost" json:"lost,omitempty"`
+	Missing              *bool    `yaml:"missing" json:"missing,omitempty"`
+	Hang                 *string  `yaml:"hang" json:"hang,omitempty"`
+	NotSupported         []string `yaml:"not_supported" json:"not_supported,omitempty"`
+	Persists             *bool    `yaml:"persists" json:"persists,omitempty"`
+	HealsAfterReboots    *int     `yaml:"heals_after_reboots" json:"heals_after_reboots,omitempty"`
+}
+
+// A NodeChange is what to change of the node as a whole.
+type NodeChange struct {
+	Driver            *string  `yaml:"driver" json:"driver,omitempty"`
+	NodeSerial        *string  `yaml:"node_serial" json:"node_serial,omitempty"`
+	Init              *string  `yaml:"init" json:"init,omitempty"`
+	SymbolsMissing    []string `yaml:"symbols_missing" json:"symbols_missing,omitempty"`
+	Persists          *bool    `yaml:"persists" json:"persists,omitempty"`
+	HealsAfterReboots *int     `yaml:"heals_after_reboots" json:"heals_after_reboots,omitempty"`
+}
+
+// A fault is one thing wrong with a change: the key and what is wrong.
+type fault struct{ key, message string }
+
+func (f fault) Error() string { return f.key + ": " + f.message }
+
+func (c GPUChange) faults() (fs []fault) {
+	if c.Hang != nil && *c.Hang != "" && *c.Hang != "all" && !slices.Contains(nvmllib.Functions, *c.Hang) {
+		fs = append(fs, fault{"hang", fmt.Sprintf("%q: want all, or one of %s", *c.Hang, strings.Join(deviceFunctions(), ", "))})
+	}
+	for i, name := range c.NotSupported {
+		if !slices.Contains(deviceFunctions(), name) {
+			fs = append(fs, fault{fmt.Sprintf("not_supported[%d]", i), fmt.Sprintf("%q: want one of %s", name, strings.Join(deviceFunctions(), ", "))})
+		}
+	}
+	if c.UUID != nil && !strings.HasPrefix(*c.UUID, "GPU-") {
+		fs = append(fs, fault{"uuid", fmt.Sprintf("%q: want a GPU's UUID, as GPU-…", *c.UUID)})
+	}
+	for _, t := range []struct {
+		key  string
+		text *string
+		room int
+	}{{"uuid", c.UUID, 95}, {"name", c.Name, 95}, {"serial", c.Serial, 29}} {
+		if t.text != nil && len(*t.text) > t.room {
+			fs = append(fs, fault{t.key, fmt.Sprintf("%d bytes: NVML has room for %d", len(*t.text), t.room)})
+		}
+	}
+	if c.HealsAfterReboots != nil && *c.HealsAfterReboots < 0 {
+		fs = append(fs, fault{"heals_after_reboots", "want 0 or more"})
+	}
+	return fs
+}
+
+func (c NodeChange) faults() (fs []fault) {
+	if c.Init != nil && !slices.Contains(Inits, *c.Init) {
+		fs = append(fs, fault{"init", fmt.Sprintf("%q: want one of %s, or empty", *c.Init, strings.Join(Inits[1:], ", "))})
+	}
+	for i, name := range c.SymbolsMissing {
+		if !slices.Contains(nvmllib.Functions, name) {
+			fs = append(fs, fault{fmt.Sprintf("symbols_missing[%d]", i), fmt.Sprintf("%q: want one of %s", name, strings.Join(nvmllib.Functions, ", "))})
+		}
+	}
+	if c.Driver != nil && (*c.Driver == "" || len(*c.Driver) > 70) {
+		fs = append(fs, fault{"driver", fmt.Sprintf("%q: want a version, as 550.54.15", *c.Driver)})
+	}
+	if c.HealsAfterReboots != nil && *c.HealsAfterReboots < 0 {
+		fs = append(fs, fault{"heals_after_reboots", "want 0 or more"})
+	}
+	return fs
+}
+
+// deviceFunctions are the functions called on one GPU.
+func deviceFunctions() []string {
+	return slices.DeleteFunc(slices.Clone(nvmllib.Functions), func(s string) bool {
+		return !strings.HasPrefix(s, "nvmlDeviceGet") || s == "nvmlDeviceGetCount_v2"
+	})
+}
+
+// merge sets each field of the struct that into points to from the field of change that has the same name and is set.
+func merge(into, change any) {
+	to, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(change)
+	for i := range from.NumField() {
+		v := from.Field(i)
+		if v.IsNil() {
+			continue
+		}
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		to.FieldByName(from.Type().Field(i).Name).Set(v)
+	}
+}
+
+// A ChangeError holds every fault of one Set.
+type ChangeError struct{ Faults []string }
+
+func (e *ChangeError) Error() string { return strings.Join(e.Faults, "\n") }
+
+// Hint says what was done.
+func (e *ChangeError) Hint() string { return "nothing was changed" }
+
+// Set changes GPU gpu of the node in dir or, with gpu -1, the node as a whole. The keys are those of the scenario file;
+// lists are written with commas. A *ChangeError lists all that is wrong; then nothing is changed.
+func Set(dir string, gpu int, changes map[string]string) error {
+	s, err := Read(dir)
+	if err != nil {
+		return err
+	}
+	var e ChangeError
+	var onGPU GPUChange
+	var onNode NodeChange
+	var parsed interface{ faults() []fault } = &onGPU
+	if gpu == -1 {
+		parsed = &onNode
+	} else if _, err := s.gpu(gpu); err != nil {
+		e.Faults = append(e.Faults, err.Error())
+	}
+	for _, f := range append(parse(parsed, changes), parsed.faults()...) {
+		e.Faults = append(e.Faults, f.Error())
+	}
+	if len(e.Faults) > 0 {
+		return &e
+	}
+	return change(dir, func(s *State) error {
+		if gpu == -1 {
+			merge(s, onNode)
+			return nil
+		}
+		merge(&s.GPUs[gpu], onGPU)
+		return nil
+	})
+}
+
+// parse fills the change that into points to from text, by the names in its yaml tags.
+func parse(into any, changes map[string]string) (fs []fault) {
+	v := reflect.ValueOf(into).Elem()
+	fields, names := map[string]reflect.Value{}, []string{}
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get("yaml")
+		fields[name], names = v.Field(i), append(names, name)
+	}
+	keys := make([]string, 0, len(changes))
+	for k := range changes {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		f, ok := fields[k]
+		if !ok {
+			fs = append(fs, fault{k, "unknown; known are " + strings.Join(names, ", ")})
+			continue
+		}
+		if err := parseValue(f, changes[k]); err != nil {
+			fs = append(fs, fault{k, err.Error()})
+		}
+	}
+	return fs
+}
+
+func parseValue(f reflect.Value, text string) error {
+	if f.Kind() == reflect.Slice {
+		list := []string{}
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				list = append(list, item)
+			}
+		}
+		f.Set(reflect.ValueOf(list))
+		return nil
+	}
+	v := reflect.New(f.Type().Elem())
+	switch e := v.Elem(); e.Kind() {
+	case reflect.String:
+		e.SetString(text)
+	case reflect.Bool:
+		if text != "true" && text != "false" {
+			return fmt.Errorf("%q: want true or false", text)
+		}
+		e.SetBool(text == "true")
+	case reflect.Int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("%q: want a whole number", text)
+		}
+		e.SetInt(int64(n))
+	default:
+		n, err := strconv.ParseUint(text, 10, e.Type().Bits())
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			return fmt.Errorf("%q: too large", text)
+		case err != nil:
+			return fmt.Errorf("%q: want a whole number, not below 0", text)
+		}
+		e.SetUint(n)
+	}
+	f.Set(v)
+	return nil
+}

@@ -1,0 +1,69 @@
+// Package sim is the simulated hardware of one node: a directory that holds what the driver, the kernel log, sysfs and
+// the boot id show, under the real agent. A scenario file describes a fleet; Init makes one node's directory from it;
+// Set, XID, Reset and Reboot change it while the agent runs, and Run plays the scenario's timed events.
+//
+// A node's directory:
+//
+//	state.json         all that is simulated; the truth, written by this package only
+//	nvml.state         the same for the library, in binary (nvmllib/src/state.h)
+//	nvml.calls         how often each NVML function was called, counted by the library
+//	libnvidia-ml.so.1  a link to the library, or a copy without some symbols
+//	kmsg               the kernel log as /dev/kmsg gives it
+//	sysfs/             bus/pci/devices and class/dmi/id
+//	boot_id            as /proc/sys/kernel/random/boot_id
+//	lock               held while one of the above is changed
+package sim
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Paths are the files of a node's directory that stand for the machine's own.
+type Paths struct {
+	Kmsg    string // /dev/kmsg
+	Sysfs   string // /sys
+	BootID  string // /proc/sys/kernel/random/boot_id
+	Library string // libnvidia-ml.so.1
+}
+
+// In names the files in a node's directory.
+func In(dir string) Paths {
+	return Paths{
+		Kmsg: filepath.Join(dir, "kmsg"), Sysfs: filepath.Join(dir, "sysfs"),
+		BootID: filepath.Join(dir, "boot_id"), Library: filepath.Join(dir, "libnvidia-ml.so.1"),
+	}
+}
+
+// EnvDir is the environment variable that tells the simulated library which node it is on.
+const EnvDir = "ASSAY_SIM_DIR"
+
+// locked runs f while no other process changes the node in dir.
+func locked(dir string, f func() error) error {
+	l, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("simulated node: %w", err)
+	}
+	defer l.Close()
+	for {
+		err := syscall.Flock(int(l.Fd()), syscall.LOCK_EX)
+		if err == nil {
+			break
+		}
+		if err != syscall.EINTR {
+			return fmt.Errorf("simulated node %s: lock: %w", dir, err)
+		}
+	}
+	return f()
+}
+
+// replace writes a file beside path and renames it over path: readers see the old content or the new.
+func replace(path string, data []byte) error {
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}

@@ -1,0 +1,453 @@
+/* A simulated libnvidia-ml.so.1: the part of NVML that assay calls, over the state of one simulated node.
+ *
+ * The node's directory is $ASSAY_SIM_DIR or, without it, the directory the library was opened from. Each call looks
+ * whether DIR/nvml.state was replaced, counts itself in DIR/nvml.calls and answers from the state as it is now.
+ * Names, structures and return codes are those of NVIDIA's nvml.h, version 13. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "state.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef int ret_t;
+enum {
+	OK = 0,
+	UNINITIALIZED = 1,
+	INVALID_ARGUMENT = 2,
+	NOT_SUPPORTED = 3,
+	NOT_FOUND = 6,
+	INSUFFICIENT_SIZE = 7,
+	DRIVER_NOT_LOADED = 9,
+	GPU_IS_LOST = 15,
+	VERSION_MISMATCH = 25,
+};
+
+enum function {
+#define F(name) FN_##name,
+#include "functions.def"
+#undef F
+};
+
+typedef struct { int unused; } *device_t;
+static struct { int unused; } slots[SIM_GPUS]; /* a device handle points at its slot */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char dir[3072];
+static const struct sim_node *state; /* mapped; keeps the inode in use, so that its number tells old from new */
+static ino_t state_inode;
+static struct sim_calls *calls;
+static int started; /* nvmlInit less nvmlShutdown */
+
+static void find_dir(void)
+{
+	const char *env = getenv("ASSAY_SIM_DIR");
+	if (env && *env) {
+		snprintf(dir, sizeof dir, "%s", env);
+		return;
+	}
+	Dl_info info;
+	if (dladdr((void *)&find_dir, &info) && info.dli_fname) {
+		snprintf(dir, sizeof dir, "%s", info.dli_fname);
+		char *slash = strrchr(dir, '/');
+		if (slash)
+			*slash = 0;
+		else
+			strcpy(dir, ".");
+	}
+}
+
+static void *map(const char *name, size_t size, int writable)
+{
+	char path[4096];
+	struct stat st;
+	snprintf(path, sizeof path, "%s/%s", dir, name);
+	int fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	void *p = MAP_FAILED;
+	if (fstat(fd, &st) == 0 && st.st_size >= (off_t)size) {
+		p = mmap(NULL, size, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
+		if (p != MAP_FAILED && !writable)
+			state_inode = st.st_ino;
+	}
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* refresh maps the state anew when it was replaced. With the lock held. */
+static void refresh(void)
+{
+	char path[4096];
+	struct stat st;
+	if (!dir[0])
+		find_dir();
+	if (!calls)
+		calls = map("nvml.calls", sizeof *calls, 1);
+	snprintf(path, sizeof path, "%s/nvml.state", dir);
+	if (stat(path, &st) != 0 || (state && st.st_ino == state_inode))
+		return;
+	struct sim_node *n = map("nvml.state", sizeof *n, 0);
+	if (!n)
+		return;
+	if (n->magic != SIM_MAGIC || n->layout != SIM_LAYOUT || n->gpus > SIM_GPUS) {
+		munmap(n, sizeof *n);
+		return;
+	}
+	if (state)
+		munmap((void *)state, sizeof *state);
+	state = n;
+}
+
+static void count(enum function fn, int slot)
+{
+	if (calls)
+		__atomic_fetch_add(&calls->count[slot][fn], 1, __ATOMIC_RELAXED);
+}
+
+static void hang(void)
+{
+	for (;;)
+		pause(); /* a signal's handler may run; the call never returns */
+}
+
+/* look copies the node into *n. */
+static ret_t look(struct sim_node *n)
+{
+	pthread_mutex_lock(&lock);
+	refresh();
+	ret_t r = !started ? UNINITIALIZED : !state ? DRIVER_NOT_LOADED : OK;
+	if (r == OK)
+		*n = *state;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/* enter begins a call on no GPU. */
+static ret_t enter(enum function fn, struct sim_node *n)
+{
+	ret_t r = look(n);
+	count(fn, SIM_GPUS);
+	return r;
+}
+
+/* on begins a call on the GPU in slot: it copies the GPU into *g, and hangs, or fails, where the state says so. */
+static ret_t on(enum function fn, int slot, struct sim_gpu *g)
+{
+	pthread_mutex_lock(&lock);
+	refresh();
+	count(fn, slot);
+	ret_t r = !started ? UNINITIALIZED : !state ? DRIVER_NOT_LOADED : (uint32_t)slot >= state->gpus ? INVALID_ARGUMENT : OK;
+	if (r == OK)
+		*g = state->gpu[slot];
+	pthread_mutex_unlock(&lock);
+	if (r != OK)
+		return r;
+	if (g->hang >> fn & 1)
+		hang();
+	if (g->flags & (SIM_LOST | SIM_MISSING))
+		return GPU_IS_LOST;
+	if (g->not_supported >> fn & 1)
+		return NOT_SUPPORTED;
+	return OK;
+}
+
+static int slot_of(device_t d)
+{
+	char *p = (char *)d, *base = (char *)slots;
+	if (p < base || p >= base + sizeof slots || (p - base) % sizeof slots[0])
+		return -1;
+	return (int)((p - base) / sizeof slots[0]);
+}
+
+#define ON(fn, d, g)                                                                                                          \
+	struct sim_gpu g;                                                                                                     \
+	int slot_ = slot_of(d);                                                                                               \
+	if (slot_ < 0)                                                                                                        \
+		return INVALID_ARGUMENT;                                                                                      \
+	ret_t r_ = on(FN_##fn, slot_, &g);                                                                                    \
+	if (r_ != OK)                                                                                                         \
+		return r_;
+
+static ret_t text(char *out, unsigned int room, const char *s)
+{
+	if (!out)
+		return INVALID_ARGUMENT;
+	if (strlen(s) + 1 > room)
+		return INSUFFICIENT_SIZE;
+	strcpy(out, s);
+	return OK;
+}
+
+static ret_t start(enum function fn)
+{
+	pthread_mutex_lock(&lock);
+	refresh();
+	count(fn, SIM_GPUS);
+	uint32_t how = state ? state->init : SIM_INIT_ERROR;
+	ret_t r = how == SIM_INIT_OK ? OK : state ? state->init_return : DRIVER_NOT_LOADED;
+	if (how == SIM_INIT_OK)
+		started++;
+	pthread_mutex_unlock(&lock);
+	if (how == SIM_INIT_HANG)
+		hang();
+	return r;
+}
+
+EXPORT ret_t nvmlInit_v2(void) { return start(FN_nvmlInit_v2); }
+EXPORT ret_t nvmlInitWithFlags(unsigned int flags) { (void)flags; return start(FN_nvmlInitWithFlags); }
+
+EXPORT ret_t nvmlShutdown(void)
+{
+	pthread_mutex_lock(&lock);
+	refresh();
+	count(FN_nvmlShutdown, SIM_GPUS);
+	ret_t r = started ? OK : UNINITIALIZED;
+	if (started)
+		started--;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+EXPORT const char *nvmlErrorString(ret_t r)
+{
+	switch (r) {
+	case OK: return "Success";
+	case UNINITIALIZED: return "Uninitialized";
+	case INVALID_ARGUMENT: return "Invalid Argument";
+	case NOT_SUPPORTED: return "Not Supported";
+	case 4: return "Insufficient Permissions";
+	case NOT_FOUND: return "Not Found";
+	case INSUFFICIENT_SIZE: return "Insufficient Size";
+	case DRIVER_NOT_LOADED: return "Driver Not Loaded";
+	case 12: return "NVML Shared Library Not Found";
+	case 13: return "Function Not Found";
+	case GPU_IS_LOST: return "GPU is lost";
+	case 16: return "GPU requires reset";
+	case 18: return "Driver/library version mismatch";
+	case VERSION_MISMATCH: return "Argument version mismatch";
+	default: return "Unknown Error";
+	}
+}
+
+EXPORT ret_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
+{
+	struct sim_node n;
+	ret_t r = enter(FN_nvmlSystemGetDriverVersion, &n);
+	return r != OK ? r : text(version, length, n.driver);
+}
+
+EXPORT ret_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
+{
+	struct sim_node n;
+	ret_t r = enter(FN_nvmlSystemGetNVMLVersion, &n);
+	return r != OK ? r : text(version, length, n.nvml);
+}
+
+EXPORT ret_t nvmlDeviceGetCount_v2(unsigned int *out)
+{
+	struct sim_node n;
+	ret_t r = enter(FN_nvmlDeviceGetCount_v2, &n);
+	if (r != OK)
+		return r;
+	if (!out)
+		return INVALID_ARGUMENT;
+	*out = 0;
+	for (uint32_t i = 0; i < n.gpus; i++)
+		*out += !(n.gpu[i].flags & SIM_MISSING);
+	return OK;
+}
+
+static ret_t open_slot(enum function fn, int slot, device_t *out)
+{
+	struct sim_gpu g;
+	ret_t r = on(fn, slot, &g);
+	if (r == OK)
+		*out = (device_t)&slots[slot];
+	return r;
+}
+
+EXPORT ret_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, device_t *out)
+{
+	struct sim_node n;
+	ret_t r = look(&n);
+	if (r != OK)
+		return r;
+	if (!out)
+		return INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < n.gpus; i++)
+		if (!(n.gpu[i].flags & SIM_MISSING) && index-- == 0)
+			return open_slot(FN_nvmlDeviceGetHandleByIndex_v2, (int)i, out);
+	count(FN_nvmlDeviceGetHandleByIndex_v2, SIM_GPUS);
+	return INVALID_ARGUMENT;
+}
+
+EXPORT ret_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, device_t *out)
+{
+	struct sim_node n;
+	unsigned int domain, bus, device, function = 0;
+	ret_t r = look(&n);
+	if (r != OK)
+		return r;
+	if (!bus_id || !out || sscanf(bus_id, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3)
+		return INVALID_ARGUMENT;
+	for (uint32_t i = 0; i < n.gpus; i++) {
+		const struct sim_gpu *g = &n.gpu[i];
+		if (!(g->flags & SIM_MISSING) && g->domain == domain && g->bus == bus && g->device == device && function == 0)
+			return open_slot(FN_nvmlDeviceGetHandleByPciBusId_v2, (int)i, out);
+	}
+	count(FN_nvmlDeviceGetHandleByPciBusId_v2, SIM_GPUS);
+	return NOT_FOUND;
+}
+
+EXPORT ret_t nvmlDeviceGetIndex(device_t d, unsigned int *out)
+{
+	struct sim_node n;
+	ON(nvmlDeviceGetIndex, d, g)
+	ret_t r = look(&n);
+	if (r != OK)
+		return r;
+	if (!out)
+		return INVALID_ARGUMENT;
+	*out = 0;
+	for (int i = 0; i < slot_; i++)
+		*out += !(n.gpu[i].flags & SIM_MISSING);
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetUUID(device_t d, char *out, unsigned int length)
+{
+	ON(nvmlDeviceGetUUID, d, g)
+	return text(out, length, g.uuid);
+}
+
+EXPORT ret_t nvmlDeviceGetName(device_t d, char *out, unsigned int length)
+{
+	ON(nvmlDeviceGetName, d, g)
+	return text(out, length, g.name);
+}
+
+EXPORT ret_t nvmlDeviceGetSerial(device_t d, char *out, unsigned int length)
+{
+	ON(nvmlDeviceGetSerial, d, g)
+	return g.serial[0] ? text(out, length, g.serial) : NOT_SUPPORTED;
+}
+
+struct pci_info {
+	char bus_id_legacy[16];
+	unsigned int domain, bus, device, pci_device_id, pci_subsystem_id;
+	char bus_id[32];
+};
+
+EXPORT ret_t nvmlDeviceGetPciInfo_v3(device_t d, struct pci_info *out)
+{
+	ON(nvmlDeviceGetPciInfo_v3, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	memset(out, 0, sizeof *out);
+	snprintf(out->bus_id_legacy, sizeof out->bus_id_legacy, "%04X:%02X:%02X.0", g.domain & 0xffff, g.bus & 0xff, g.device & 0xff);
+	snprintf(out->bus_id, sizeof out->bus_id, "%08X:%02X:%02X.0", g.domain, g.bus, g.device);
+	out->domain = g.domain;
+	out->bus = g.bus;
+	out->device = g.device;
+	out->pci_device_id = g.pci_device_id;
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetEccMode(device_t d, unsigned int *current, unsigned int *pending)
+{
+	ON(nvmlDeviceGetEccMode, d, g)
+	if (!current || !pending)
+		return INVALID_ARGUMENT;
+	*current = !!(g.flags & SIM_ECC);
+	*pending = !!(g.flags & SIM_ECC_PENDING);
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetTotalEccErrors(device_t d, unsigned int error_type, unsigned int counter_type, unsigned long long *out)
+{
+	ON(nvmlDeviceGetTotalEccErrors, d, g)
+	if (error_type > 1 || counter_type > 1 || !out)
+		return INVALID_ARGUMENT;
+	if (!(g.flags & SIM_ECC))
+		return NOT_SUPPORTED; /* as a driver does while ECC is off */
+	*out = g.ecc[error_type][counter_type];
+	return OK;
+}
+
+struct sram_status {
+	unsigned int version;
+	unsigned long long aggregate_unc_parity, aggregate_unc_secded, aggregate_cor;
+	unsigned long long volatile_unc_parity, volatile_unc_secded, volatile_cor;
+	unsigned long long bucket_l2, bucket_sm, bucket_pcie, bucket_mcu, bucket_other;
+	unsigned int threshold_exceeded;
+};
+
+EXPORT ret_t nvmlDeviceGetSramEccErrorStatus(device_t d, struct sram_status *out)
+{
+	ON(nvmlDeviceGetSramEccErrorStatus, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	if (out->version != (sizeof *out | 1u << 24))
+		return VERSION_MISMATCH;
+	if (!(g.flags & SIM_ECC))
+		return NOT_SUPPORTED;
+	unsigned int version = out->version;
+	memset(out, 0, sizeof *out);
+	out->version = version;
+	out->threshold_exceeded = !!(g.flags & SIM_SRAM);
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetRemappedRows(device_t d, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending,
+				       unsigned int *failed)
+{
+	ON(nvmlDeviceGetRemappedRows, d, g)
+	if (!corrected || !uncorrected || !pending || !failed)
+		return INVALID_ARGUMENT;
+	*corrected = g.remap[0];
+	*uncorrected = g.remap[1];
+	*pending = !!(g.flags & SIM_REMAP_PENDING);
+	*failed = !!(g.flags & SIM_REMAP_FAILED);
+	return OK;
+}
+
+struct field_value {
+	unsigned int field, scope;
+	long long timestamp, latency_usec;
+	unsigned int type;
+	ret_t ret;
+	union {
+		double d;
+		unsigned int ui;
+		unsigned long long ull;
+	} value;
+};
+
+EXPORT ret_t nvmlDeviceGetFieldValues(device_t d, int n, struct field_value *values)
+{
+	ON(nvmlDeviceGetFieldValues, d, g)
+	if (n <= 0 || !values)
+		return INVALID_ARGUMENT;
+	for (int i = 0; i < n; i++) {
+		struct field_value *v = &values[i];
+		v->timestamp = v->latency_usec = 0;
+		v->value.ull = 0;
+		if (v->field != 230) { /* NVML_FI_DEV_GET_GPU_RECOVERY_ACTION */
+			v->ret = NOT_SUPPORTED;
+			continue;
+		}
+		v->type = 1; /* unsigned int */
+		v->value.ui = g.recovery;
+		v->ret = OK;
+	}
+	return OK;
+}

@@ -1,0 +1,54 @@
+/* The state of a simulated node as the library reads it: one file, DIR/nvml.state, replaced by rename whenever it changes.
+ * agent/sim/nvmlstate.go writes the same layout; little-endian, natural alignment, no padding that is not named. */
+#ifndef ASSAY_SIM_STATE_H
+#define ASSAY_SIM_STATE_H
+
+#include <stdint.h>
+
+#define SIM_MAGIC 0x59415341u /* "ASAY" */
+#define SIM_LAYOUT 1u
+#define SIM_GPUS 16
+#define SIM_FUNCTIONS 64 /* call counters for each GPU; more than functions.def names */
+
+enum sim_init { SIM_INIT_OK, SIM_INIT_HANG, SIM_INIT_ERROR };
+
+enum sim_flag {
+	SIM_MISSING = 1 << 0,      /* the driver does not count it */
+	SIM_LOST = 1 << 1,         /* every call on it: NVML_ERROR_GPU_IS_LOST */
+	SIM_ECC = 1 << 2,          /* ECC is on */
+	SIM_ECC_PENDING = 1 << 3,  /* ECC mode after the next reset */
+	SIM_SRAM = 1 << 4,         /* SRAM error threshold exceeded */
+	SIM_REMAP_PENDING = 1 << 5,
+	SIM_REMAP_FAILED = 1 << 6,
+};
+
+struct sim_gpu {
+	char uuid[96];
+	char name[96];
+	char serial[32];
+	uint32_t domain, bus, device, pci_device_id;
+	uint32_t flags;
+	uint32_t recovery;      /* NVML field 230 */
+	uint32_t remap[2];      /* rows remapped after correctable, uncorrectable errors */
+	uint64_t ecc[2][2];     /* [corrected, uncorrected][volatile, aggregate] */
+	uint64_t not_supported; /* bit per function */
+	uint64_t hang;          /* bit per function */
+};
+
+struct sim_node {
+	uint32_t magic, layout;
+	uint32_t gpus;       /* slots in use, missing GPUs included */
+	uint32_t init;       /* enum sim_init */
+	int32_t init_return; /* what nvmlInit returns for SIM_INIT_ERROR */
+	uint32_t reserved;
+	char driver[80];
+	char nvml[80];
+	struct sim_gpu gpu[SIM_GPUS];
+};
+
+/* DIR/nvml.calls: how often each function was called, on each slot and, last, on none. */
+struct sim_calls {
+	uint64_t count[SIM_GPUS + 1][SIM_FUNCTIONS];
+};
+
+#endif

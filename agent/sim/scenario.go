@@ -1,0 +1,241 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-gpu/assay/checks/strictyaml"
+	"github.com/assay-gpu/assay/coordinator/hostlist"
+)
+
+// A Scenario describes a fleet of simulated nodes and what happens to it over time.
+type Scenario struct {
+	Model      string            `yaml:"model"`  // see Models
+	Count      int               `yaml:"count"`  // GPUs a node
+	Driver     string            `yaml:"driver"` // kernel driver version
+	Nodes      string            `yaml:"nodes"`  // a hostlist; empty: any node
+	NodeChange `yaml:",inline"`  // unused keys of it are refused below
+	GPUs       map[int]GPUChange `yaml:"gpus"` // by index, on every node
+	Overrides  []Override        `yaml:"overrides"`
+	Events     []Event           `yaml:"events"`
+
+	names map[string]bool // Nodes, expanded
+}
+
+// An Override is what is different on some nodes. Later ones win.
+type Override struct {
+	Nodes      string `yaml:"nodes"`
+	Model      string `yaml:"model"`
+	Count      int    `yaml:"count"`
+	NodeChange `yaml:",inline"`
+	GPUs       map[int]GPUChange `yaml:"gpus"`
+
+	names map[string]bool
+}
+
+// An Event is what happens once, some time after Run was started. It names its nodes and does one or more things, in the
+// order of the fields below.
+type Event struct {
+	After      time.Duration `yaml:"after" json:"after"`
+	Nodes      string        `yaml:"nodes" json:"nodes,omitempty"` // a hostlist; empty: every node
+	Node       string        `yaml:"node" json:"-"`                // the same, for one
+	Set        *EventSet     `yaml:"set" json:"set,omitempty"`
+	FallOffBus *int          `yaml:"fall_off_bus" json:"fall_off_bus,omitempty"` // the GPU is lost, with the driver's lines
+	XID        *EventXID     `yaml:"xid" json:"xid,omitempty"`
+	Kmsg       string        `yaml:"kmsg" json:"kmsg,omitempty"` // a kernel log line, without the prefix
+	Reset      *int          `yaml:"reset" json:"reset,omitempty"`
+	Reboot     bool          `yaml:"reboot" json:"reboot,omitempty"`
+
+	names map[string]bool
+}
+
+// An EventSet changes one GPU.
+type EventSet struct {
+	GPU       int `yaml:"gpu" json:"gpu"`
+	GPUChange `yaml:",inline"`
+}
+
+// An EventXID writes the driver's line for an XID.
+type EventXID struct {
+	GPU  int    `yaml:"gpu" json:"gpu"`
+	Code int    `yaml:"code" json:"code"`
+	Text string `yaml:"text" json:"text,omitempty"` // empty: the driver's usual text for the code
+}
+
+// LoadScenario reads a scenario file. The error is a *strictyaml.Error that names every fault with its line.
+func LoadScenario(file string) (Scenario, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return Scenario{}, fmt.Errorf("scenario: %w", err)
+	}
+	return ParseScenario(file, b)
+}
+
+// ParseScenario is LoadScenario for a file already read.
+func ParseScenario(file string, data []byte) (Scenario, error) {
+	sc := Scenario{Model: "H100", Count: 8, Driver: "550.54.15"}
+	lines, err := strictyaml.DecodeWithLines(file, data, &sc)
+	var e strictyaml.Error
+	switch err := err.(type) {
+	case nil:
+		e.File = file
+	case *strictyaml.Error:
+		e = *err
+	default:
+		return Scenario{}, err
+	}
+	v := validator{lines: lines, err: &e}
+	v.scenario(&sc)
+	if err := e.Err(); err != nil {
+		return Scenario{}, err
+	}
+	return sc, nil
+}
+
+// validator judges what the YAML decoder cannot.
+type validator struct {
+	lines strictyaml.Lines
+	err   *strictyaml.Error
+}
+
+func (v validator) add(path, format string, args ...any) {
+	line, column := v.lines.At(path)
+	v.err.Add(line, column, path, format, args...)
+}
+
+func (v validator) scenario(sc *Scenario) {
+	v.model("model", sc.Model, sc.Count, "count")
+	sc.names = v.nodes("nodes", sc.Nodes, true)
+	v.changes("", sc.NodeChange)
+	if sc.NodeSerial != nil {
+		v.add("node_serial", "each node has its own; set it in overrides")
+	}
+	if sc.NodeChange.Driver == nil && (sc.Driver == "" || len(sc.Driver) > 70) {
+		v.add("driver", "%q: want a version, as 550.54.15", sc.Driver)
+	}
+	v.gpus("gpus", sc.GPUs, sc.Count)
+	most := sc.Count
+	for i := range sc.Overrides {
+		o, at := &sc.Overrides[i], fmt.Sprintf("overrides[%d]", i)
+		if o.Nodes == "" {
+			v.add(at, "nodes: missing; an override names its nodes")
+		}
+		o.names = v.within(at+".nodes", v.nodes(at+".nodes", o.Nodes, false), sc.names)
+		count := sc.Count
+		if o.Count != 0 {
+			count = o.Count
+		}
+		most = max(most, count)
+		m := o.Model
+		if m == "" {
+			m = sc.Model
+		}
+		if o.Model != "" || o.Count != 0 {
+			v.model(at+".model", m, count, at+".count")
+		}
+		v.changes(at+".", o.NodeChange)
+		v.gpus(at+".gpus", o.GPUs, count)
+	}
+	for i := range sc.Events {
+		v.event(fmt.Sprintf("events[%d]", i), &sc.Events[i], sc.names, most)
+	}
+}
+
+func (v validator) model(path, name string, count int, countPath string) {
+	if _, ok := models[name]; !ok {
+		v.add(path, "%q: want one of %s", name, strings.Join(Models(), ", "))
+	}
+	if count < 1 || count > maxGPUs {
+		v.add(countPath, "%d: want 1 to %d GPUs", count, maxGPUs)
+	}
+}
+
+func (v validator) nodes(path, list string, mayBeEmpty bool) map[string]bool {
+	if list == "" && mayBeEmpty {
+		return nil
+	}
+	names, err := hostlist.Expand(list)
+	if err != nil {
+		v.add(path, "%v", err)
+		return nil
+	}
+	set := map[string]bool{}
+	for _, n := range names {
+		set[n] = true
+	}
+	return set
+}
+
+// within complains of names that the scenario does not have.
+func (v validator) within(path string, names, all map[string]bool) map[string]bool {
+	var strange []string
+	for n := range names {
+		if all != nil && !all[n] {
+			strange = append(strange, n)
+		}
+	}
+	if len(strange) > 0 {
+		slices.Sort(strange)
+		v.add(path, "%s: not among nodes", hostlist.Compress(strange))
+	}
+	return names
+}
+
+func (v validator) changes(prefix string, c NodeChange) {
+	for _, f := range c.faults() {
+		v.add(prefix+f.key, "%s", f.message)
+	}
+}
+
+func (v validator) gpus(path string, gpus map[int]GPUChange, count int) {
+	for _, i := range slices.Sorted(maps.Keys(gpus)) {
+		v.gpu(fmt.Sprintf("%s.%d", path, i), i, count)
+		for _, f := range gpus[i].faults() {
+			v.add(fmt.Sprintf("%s.%d.%s", path, i, f.key), "%s", f.message)
+		}
+	}
+}
+
+func (v validator) gpu(path string, i, count int) {
+	if i < 0 || i >= count {
+		v.add(path, "no GPU %d: a node has %d", i, count)
+	}
+}
+
+func (v validator) event(at string, ev *Event, all map[string]bool, count int) {
+	if ev.After < 0 {
+		v.add(at+".after", "want 0s or more")
+	}
+	if ev.Node != "" {
+		if ev.Nodes != "" {
+			v.add(at+".node", "give node or nodes, not both")
+		}
+		ev.Nodes = ev.Node
+	}
+	ev.names = v.within(at+".nodes", v.nodes(at+".nodes", ev.Nodes, true), all)
+	if ev.Set == nil && ev.FallOffBus == nil && ev.XID == nil && ev.Kmsg == "" && ev.Reset == nil && !ev.Reboot {
+		v.add(at, "does nothing; give set, fall_off_bus, xid, kmsg, reset or reboot")
+	}
+	if ev.Set != nil {
+		v.gpu(at+".set.gpu", ev.Set.GPU, count)
+		for _, f := range ev.Set.faults() {
+			v.add(at+".set."+f.key, "%s", f.message)
+		}
+	}
+	if ev.FallOffBus != nil {
+		v.gpu(at+".fall_off_bus", *ev.FallOffBus, count)
+	}
+	if ev.Reset != nil {
+		v.gpu(at+".reset", *ev.Reset, count)
+	}
+	if ev.XID != nil {
+		v.gpu(at+".xid.gpu", ev.XID.GPU, count)
+		if ev.XID.Code < 1 || ev.XID.Code > 9999 {
+			v.add(at+".xid.code", "%d: want an XID", ev.XID.Code)
+		}
+	}
+}

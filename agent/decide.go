@@ -136,6 +136,9 @@ func decideOwnGPU(s State, r HookRequest, uuids []string) (Decision, bool) {
 	if r.Permit == nil {
 		return Decision{Next: AskPermit, OwnGPU: true, Why: why}, true
 	}
+	if r.Permit.Granted {
+		return Decision{Next: Answer, Exit: 1, Outcome: Refused, Why: orElse(r.Permit.Reason, why)}, true
+	}
 	return Decision{Next: Answer, Exit: 1, Outcome: RefusedHard, Why: "the job could not run: " + why}, true
 }
 

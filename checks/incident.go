@@ -64,10 +64,12 @@ func isEvent(f Finding) bool {
 
 // compareEvents orders events by boot and time; at one time, in an order that does not depend on how they were given.
 func compareEvents(a, b Finding) int {
+	if c := cmp.Or(strings.Compare(a.BootID, b.BootID), a.At.Compare(b.At)); c != 0 {
+		return c // nearly always: the rest costs more
+	}
 	return cmp.Or(
-		strings.Compare(a.BootID, b.BootID), a.At.Compare(b.At), compareRoots(a, b), strings.Compare(a.Check, b.Check), cmp.Compare(a.Code, b.Code),
-		strings.Compare(a.Subject.Key(), b.Subject.Key()), strings.Compare(a.Subject.PCI, b.Subject.PCI), strings.Compare(a.Reason, b.Reason),
-		strings.Compare(a.Evidence, b.Evidence), cmp.Compare(a.Cause, b.Cause),
+		compareRoots(a, b), strings.Compare(a.Check, b.Check), cmp.Compare(a.Code, b.Code), strings.Compare(a.Subject.Key(), b.Subject.Key()),
+		strings.Compare(a.Subject.PCI, b.Subject.PCI), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Evidence, b.Evidence), cmp.Compare(a.Cause, b.Cause),
 	)
 }
 

@@ -1,0 +1,82 @@
+// Command assayd is assay's control plane: it decides what happens to nodes, keeps it in etcd, and acts through Slurm and
+// the agents.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set at link time.
+var version = "devel"
+
+// Exit statuses.
+const (
+	exitFault   = 1
+	exitUnknown = 2
+	exitUsage   = 64
+)
+
+// usageError is bad input: a flag, a config or a policy.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := root().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "assayd:", err)
+		var h interface{ Hint() string }
+		if errors.As(err, &h) && h.Hint() != "" {
+			fmt.Fprintln(os.Stderr, "hint:", h.Hint())
+		}
+		os.Exit(status(err))
+	}
+}
+
+func status(err error) int {
+	var u usageError
+	if errors.As(err, &u) {
+		return exitUsage
+	}
+	return exitFault
+}
+
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "assayd",
+		Short:         "assay's control plane",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.AddCommand(serveCommand(), configCommand())
+	return cmd
+}
+
+func logLevel(s string) (slog.Level, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(s)); err != nil {
+		return l, fmt.Errorf("%q: want debug, info, warn or error", s)
+	}
+	return l, nil
+}
+
+func newLogger(c config) *slog.Logger {
+	level, _ := logLevel(c.LogLevel) // checked by load
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, opts))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, opts))
+}

@@ -1,0 +1,227 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assay-gpu/assay/coordinator/api"
+	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/certificate"
+	"github.com/assay-gpu/assay/coordinator/killpoint"
+	"github.com/assay-gpu/assay/coordinator/store"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// A lead is one term of leadership: the state, the loop that alone changes it, and those who carry out effects.
+type lead struct {
+	cfg     Config
+	term    *store.Term
+	metrics *api.Metrics
+	log     *slog.Logger
+	auth    *authority.Authority
+	signing signer
+	started time.Time // when this term began to lead: silence before it proves nothing
+
+	requests chan request
+	kick     chan struct{} // effects may have come
+
+	mu      sync.RWMutex
+	st      *state
+	wakes   map[string]chan struct{} // by node: closed when its desired state changes
+	history []wire.HistoryEntry      // kept, oldest first
+	news    chan struct{}            // closed when history grows
+
+	beats   beats
+	streams streams
+	seen    reportIDs
+	sl      Slurm // nil: no Slurm
+	slurm   *slurmView
+}
+
+// A request is a piece of work for the apply loop: it changes a transaction, or says why not.
+type request struct {
+	do   func(*tx) error
+	done chan error
+}
+
+// batchMost bounds how many requests share one transaction; the etcd limit on operations bounds it further.
+const batchMost = 64
+
+// run starts what a term needs and waits for its end.
+func (l *lead) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return l.loop(ctx) })
+	g.Go(func() error { return l.keepTime(ctx) })
+	g.Go(func() error { return l.carryPages(ctx) })
+	g.Go(func() error { return l.carrySlurm(ctx) })
+	g.Go(func() error { l.cfg.Store.CompactEvery(ctx, 5*time.Minute); return context.Cause(ctx) })
+	if l.cfg.Slurm != nil {
+		g.Go(func() error { return l.reconcile(ctx) })
+	}
+	return g.Wait()
+}
+
+// do hands work to the apply loop and waits until it is durable.
+func (l *lead) do(ctx context.Context, f func(*tx) error) error {
+	r := request{do: f, done: make(chan error, 1)}
+	select {
+	case l.requests <- r:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.term.Done():
+		return errDeposed
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-l.term.Done():
+		// The loop may have committed it or not; whoever asked finds out by asking the next leader again.
+		return errDeposed
+	}
+}
+
+// loop is the only writer. It takes what is waiting, gathers it into one transaction and commits.
+func (l *lead) loop(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case first := <-l.requests:
+			batch := []request{first}
+			for len(batch) < batchMost {
+				select {
+				case r := <-l.requests:
+					batch = append(batch, r)
+					continue
+				default:
+				}
+				break
+			}
+			if err := l.applyBatch(ctx, batch); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// applyBatch applies the requests in order. Those that fail leave no trace and do not hinder the others. The error
+// returned ends the term.
+func (l *lead) applyBatch(ctx context.Context, batch []request) error {
+	for len(batch) > 0 {
+		start := time.Now()
+		t := l.st.begin(l.env(), leaderTime(start, l.st.counters.Time))
+		var taken []request
+		for len(batch) > 0 {
+			r := batch[0]
+			trial := t.clone()
+			if err := r.do(trial); err != nil {
+				r.done <- err
+				batch = batch[1:]
+				continue
+			}
+			if len(taken) > 0 && len(trial.ops()) > store.MaxOps {
+				break // the rest goes into the next transaction
+			}
+			t, taken, batch = trial, append(taken, r), batch[1:]
+		}
+		err := l.commit(ctx, t)
+		for _, r := range taken {
+			r.done <- err
+		}
+		l.metrics.Applied(time.Since(start))
+		if err != nil && !l.term.Valid() {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit writes a transaction through and makes it the state.
+func (l *lead) commit(ctx context.Context, t *tx) error {
+	if t.empty() {
+		return nil
+	}
+	killpoint.Here("commit/before")
+	rev, err := l.term.Commit(ctx, t.ops())
+	if err != nil {
+		l.log.Error("commit", "term", l.term.Number(), "err", err)
+		if errors.Is(err, store.ErrDeposed) {
+			return errDeposed
+		}
+		return err
+	}
+	killpoint.Here("commit/after")
+	l.mu.Lock()
+	t.publish(uint64(rev))
+	for name := range t.woken {
+		l.wakeLocked(name)
+	}
+	if t.governed {
+		for name := range l.wakes {
+			l.wakeLocked(name)
+		}
+	}
+	if len(t.history) > 0 {
+		l.history = append(l.history, t.history...)
+		if over := len(l.history) - historyKept; over > historyKept/10 {
+			l.history = append([]wire.HistoryEntry(nil), l.history[over:]...)
+		}
+		close(l.news)
+		l.news = make(chan struct{})
+	}
+	l.mu.Unlock()
+	for _, h := range t.history {
+		l.log.Info("applied", "node", h.Node, "event", h.Event, "from", h.From, "to", h.To, "case", h.Case, "by", h.By)
+	}
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (l *lead) env() env {
+	return env{
+		term: l.term.Number(), slurm: l.cfg.Slurm != nil,
+		sign: func(c certificate.Certificate) certificate.Certificate {
+			signed, err := certificate.Sign(c, l.signing.ID, l.signing.Priv)
+			if err != nil {
+				panic(fmt.Sprintf("coordinator: signing key %s: %v", l.signing.ID, err)) // checked when it was loaded
+			}
+			return signed
+		},
+		newID: l.newCaseID,
+	}
+}
+
+// caseLetters has no letter or digit that is read as another.
+const caseLetters = "ABCDEFGHJKMNPQRSTVWXYZ23456789"
+
+// newCaseID draws an id such as Q-7F3K that no kept case has.
+func (l *lead) newCaseID() string {
+	for {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // never fails: package crypto/rand
+		id := []byte("Q-")
+		for _, x := range b {
+			id = append(id, caseLetters[int(x)%len(caseLetters)])
+		}
+		if _, taken := l.st.cases[string(id)]; !taken {
+			return string(id)
+		}
+	}
+}
+
+func (l *lead) wakeLocked(node string) {
+	if ch, ok := l.wakes[node]; ok {
+		close(ch)
+		delete(l.wakes, node)
+	}
+}

@@ -1,0 +1,140 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/api"
+	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/store"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// newLead reads the whole state and makes what a first start lacks: the authority, the signing key, the policy.
+func newLead(ctx context.Context, cfg Config, m *api.Metrics, term *store.Term) (*lead, error) {
+	l := &lead{
+		cfg: cfg, term: term, metrics: m, log: cfg.Log, started: time.Now(),
+		requests: make(chan request), kick: make(chan struct{}, 1),
+		st: newState(), wakes: map[string]chan struct{}{}, news: make(chan struct{}), slurm: newSlurmView(),
+	}
+	if cfg.Slurm != nil {
+		l.sl = cfg.Slurm(func() error {
+			if !term.Valid() {
+				return errDeposed
+			}
+			return nil
+		})
+	}
+	entries, rev, err := cfg.Store.List(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("read the state: %w", err)
+	}
+	for _, e := range entries {
+		if err := l.load(e); err != nil {
+			return nil, fmt.Errorf("read %s: %w", e.Key, err)
+		}
+	}
+	l.st.revision = uint64(rev)
+	for name := range l.st.nodes {
+		l.st.versions[name] = uint64(rev)
+	}
+	return l, l.found(ctx)
+}
+
+// load takes one stored key into the state. Keys of the store itself and of later versions are left alone.
+func (l *lead) load(e store.Entry) error {
+	name := func(prefix string) string { return strings.TrimPrefix(e.Key, prefix) }
+	switch {
+	case strings.HasPrefix(e.Key, keyNodes):
+		return into(e, l.st.nodes, name(keyNodes), new(lifecycle.Node))
+	case strings.HasPrefix(e.Key, keyCases):
+		return into(e, l.st.cases, name(keyCases), new(wire.Case))
+	case strings.HasPrefix(e.Key, keyEffects):
+		return into(e, l.st.effects, name(keyEffects), new(pending))
+	case strings.HasPrefix(e.Key, keyTokens):
+		return into(e, l.st.tokens, name(keyTokens), new(authority.TokenRecord))
+	case strings.HasPrefix(e.Key, keyRefusals):
+		return into(e, l.st.refusals, name(keyRefusals), new(refusal))
+	case strings.HasPrefix(e.Key, keyHistory):
+		var h wire.HistoryEntry
+		if err := json.Unmarshal(e.Value, &h); err != nil {
+			return err
+		}
+		l.history = append(l.history, h)
+	case strings.HasPrefix(e.Key, keySigning):
+		return json.Unmarshal(e.Value, &l.signing)
+	case e.Key == keyGuard:
+		return json.Unmarshal(e.Value, &l.st.guard)
+	case e.Key == keyPolicy:
+		l.st.policy = policy.Default()
+		return json.Unmarshal(e.Value, &l.st.policy)
+	case e.Key == keyCounters:
+		return json.Unmarshal(e.Value, &l.st.counters)
+	case e.Key == keyCA:
+		var m authority.Material
+		if err := json.Unmarshal(e.Value, &m); err != nil {
+			return err
+		}
+		a, err := authority.Load(m)
+		l.auth = a
+		return err
+	}
+	return nil
+}
+
+func into[T any](e store.Entry, m map[string]T, key string, v *T) error {
+	if err := json.Unmarshal(e.Value, v); err != nil {
+		return err
+	}
+	m[key] = *v
+	return nil
+}
+
+// found makes what a first start lacks, in one transaction.
+func (l *lead) found(ctx context.Context) error {
+	t := l.st.begin(l.env(), leaderTime(time.Now(), l.st.counters.Time))
+	if l.auth == nil {
+		m, err := authority.New(l.cfg.Fleet, t.now)
+		if err != nil {
+			return fmt.Errorf("make the certificate authority: %w", err)
+		}
+		if l.auth, err = authority.Load(m); err != nil {
+			return fmt.Errorf("make the certificate authority: %w", err)
+		}
+		t.put(keyCA, m)
+	}
+	if l.signing.ID == "" {
+		id, pub, priv, err := authority.NewSigningKey()
+		if err != nil {
+			return fmt.Errorf("make the signing key: %w", err)
+		}
+		l.signing = signer{ID: id, Pub: pub, Priv: priv}
+		t.put(keySigning+id, l.signing)
+	}
+	if t.policy.Version == 0 {
+		p := policy.Default()
+		if l.cfg.Policy != nil {
+			p = *l.cfg.Policy
+		}
+		p.Version = 1
+		t.policy, t.governed = p, true
+		t.record(wire.HistoryEntry{Event: "policy version=1 mode=" + string(p.Mode), By: "assay"})
+	}
+	return l.commit(ctx, t)
+}
+
+// loadAuthority reads the authority's material; false when no leader has made it yet.
+func loadAuthority(ctx context.Context, s *store.Store) (authority.Material, bool, error) {
+	e, err := s.Get(ctx, keyCA)
+	if err != nil || e.ModRevision == 0 {
+		return authority.Material{}, false, err
+	}
+	var m authority.Material
+	err = json.Unmarshal(e.Value, &m)
+	return m, err == nil, err
+}

@@ -1,0 +1,62 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/assay-gpu/assay/coordinator/api"
+	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// Order implements api.Operators: a person's word on one node.
+func (c *Coordinator) Order(ctx context.Context, by string, verb api.Verb, node string, v wire.NodeVerb) (wire.Node, error) {
+	l, err := c.leading()
+	if err != nil {
+		return wire.Node{}, err
+	}
+	err = l.do(ctx, func(t *tx) error {
+		n, ok := t.node(node)
+		if !ok {
+			return &UnknownNodeError{node}
+		}
+		at := lifecycle.At{Time: t.now}
+		var ev lifecycle.Event
+		switch verb {
+		case api.VerbDrain:
+			ev = lifecycle.OrderDrain{At: at, By: by, Reason: v.Reason}
+		case api.VerbResume:
+			if n.State == lifecycle.Draining {
+				ev = lifecycle.OrderCancel{At: at, By: by, Reason: v.Reason}
+			} else {
+				ev = lifecycle.OrderResume{At: at, By: by, Reason: v.Reason, AcceptRisk: v.AcceptRisk}
+			}
+		case api.VerbHold:
+			ev = lifecycle.OrderHold{At: at, By: by, Reason: v.Reason, Until: v.Until}
+		case api.VerbUnhold:
+			owner := v.Owner
+			if owner == "" {
+				owner = by
+			}
+			ev = lifecycle.OrderUnhold{At: at, By: by, Owner: owner}
+		case api.VerbRetire:
+			ev = lifecycle.OrderRetire{At: at, By: by, Reason: v.Reason}
+		default:
+			return &invalidError{fmt.Sprintf("verb %q: no such order", verb), "orders are drain, resume, hold, unhold and retire"}
+		}
+		return t.apply(node, ev, by)
+	})
+	if err != nil {
+		var illegal *lifecycle.IllegalError
+		if errors.As(err, &illegal) {
+			return wire.Node{}, &refusedError{err.Error(), "`assay node explain " + node + "` says where it stands and what is possible"}
+		}
+		return wire.Node{}, err
+	}
+	nodes, err := c.Nodes(ctx, []string{node})
+	if err != nil {
+		return wire.Node{}, err
+	}
+	return nodes[0], nil
+}

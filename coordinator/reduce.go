@@ -1,0 +1,68 @@
+package coordinator
+
+import (
+	"slices"
+	"time"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/lifecycle"
+)
+
+// reduce turns a report into the events it amounts to, in the order they must be applied: who the node is, then hard
+// faults severest first, then soft ones, then what waits for a reset, and last the end of the suite. Findings of a
+// check that may not act give no event. It is pure.
+func reduce(r checks.Report, ownGPU bool, p policy.Policy, at time.Time) []lifecycle.Event {
+	when := lifecycle.At{Time: at}
+	var evs []lifecycle.Event
+	if r.Inventory.BootID != "" {
+		evs = append(evs, lifecycle.Seen{At: when, Inventory: r.Inventory})
+	}
+
+	acting := make([]checks.Finding, 0, len(r.Findings))
+	for _, f := range r.Findings {
+		if catalog.Acts(p, f.Check) {
+			acting = append(acting, f)
+		}
+	}
+	var hard, soft []checks.Finding
+	for _, f := range acting {
+		switch {
+		case f.HardFault():
+			hard = append(hard, f)
+		case f.SoftFault():
+			soft = append(soft, f)
+		}
+	}
+	slices.SortStableFunc(hard, func(a, b checks.Finding) int { return int(b.Action) - int(a.Action) })
+	for _, f := range hard {
+		evs = append(evs, lifecycle.HardFault{At: when, Finding: f, Job: r.Job, OwnGPU: ownGPU})
+	}
+	for _, f := range soft {
+		evs = append(evs, lifecycle.SoftFault{At: when, Finding: f, Job: r.Job})
+	}
+	for _, f := range acting {
+		if f.Verdict == checks.Pass && f.Action == checks.ResetGPU {
+			evs = append(evs, lifecycle.ResetWanted{At: when, Finding: f})
+		}
+	}
+	if r.Suite != checks.NoLevel {
+		verdict := r.Verdict
+		if verdict == checks.Fail && len(hard)+len(soft) == 0 {
+			// Every Fail came from a check that only observes: it neither certifies nor condemns.
+			verdict = checks.Unknown
+		}
+		evs = append(evs, lifecycle.Screened{
+			At: when, Screen: r.Screen, Why: r.Why, Level: r.Suite, Verdict: verdict,
+			Tested: r.Tested, NotTested: r.NotTested, Suite: catalog.Digest(r.Suite, p),
+			Inventory: r.Inventory, Findings: slices.Concat(hard, soft),
+		})
+	}
+	return evs
+}
+
+// faultReason is the word that the guard counts a finding under: the check and, where there is one, its code.
+func faultReason(f checks.Finding) string {
+	return lifecycle.Cause(f)
+}

@@ -1,0 +1,145 @@
+package coordinator
+
+import (
+	"context"
+	"sync"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// Report implements api.Agents: it returns once what the report brings is durable.
+func (c *Coordinator) Report(ctx context.Context, r checks.Report) (wire.ReportAnswer, error) {
+	l, err := c.leading()
+	if err != nil {
+		return wire.ReportAnswer{}, err
+	}
+	return l.report(ctx, r, false)
+}
+
+func (l *lead) report(ctx context.Context, r checks.Report, ownGPU bool) (wire.ReportAnswer, error) {
+	answer := wire.ReportAnswer{ID: r.ID}
+	if l.seen.has(r.Node, r.ID) {
+		answer.Duplicate, answer.State = true, l.stateOf(r.Node)
+		return answer, nil
+	}
+	if !l.brings(r, ownGPU) {
+		l.seen.add(r.Node, r.ID)
+		answer.State = l.stateOf(r.Node)
+		return answer, nil
+	}
+	err := l.do(ctx, func(t *tx) error {
+		for _, ev := range reduce(r, ownGPU, t.policy, t.now) {
+			if err := t.apply(r.Node, ev, "agent"); err != nil {
+				return err
+			}
+		}
+		if r.Screen != "" {
+			t.endScreen(r)
+		}
+		return nil
+	})
+	if err != nil {
+		return wire.ReportAnswer{}, err
+	}
+	l.seen.add(r.Node, r.ID)
+	answer.State = l.stateOf(r.Node)
+	return answer, nil
+}
+
+// brings reports whether the report could change anything, so that the many that say "all is well" never wait for
+// etcd. It tries the events on a transaction that it throws away.
+func (l *lead) brings(r checks.Report, ownGPU bool) bool {
+	if r.Screen != "" || r.Verdict == checks.Fail {
+		return true
+	}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	t := l.st.begin(env{term: l.term.Number(), slurm: l.cfg.Slurm != nil, sign: unsigned, newID: func() string { return "Q-0000" }}, leaderNow(l.st))
+	for _, ev := range reduce(r, ownGPU, t.policy, t.now) {
+		if err := t.apply(r.Node, ev, "agent"); err != nil {
+			return true // the loop says what is wrong with it
+		}
+	}
+	return !t.empty()
+}
+
+// endScreen ticks off the effect that asked for the screen: the report is its result.
+func (t *tx) endScreen(r checks.Report) {
+	if e, ok := t.base.effects[r.Screen]; ok && e.Node == r.Node && e.Kind == lifecycle.EffectScreen {
+		t.tick(r.Screen)
+	}
+}
+
+func (l *lead) stateOf(node string) string {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return string(l.st.nodes[node].State)
+}
+
+// EffectResult implements api.Agents: an effect that the agent carried out, or could not.
+func (c *Coordinator) EffectResult(ctx context.Context, r wire.EffectResult) error {
+	l, err := c.leading()
+	if err != nil {
+		return err
+	}
+	return l.do(ctx, func(t *tx) error {
+		e, ok := t.base.effects[r.ID]
+		if !ok || e.Node != r.Node {
+			return nil // ticked off before: the answer was lost on its way
+		}
+		return t.endEffect(e, r.Outcome, r.Detail, r.Refs)
+	})
+}
+
+// endEffect ticks an effect off and tells the node's state machine how it went.
+func (t *tx) endEffect(e pending, outcome, detail string, refs map[string]string) error {
+	t.tick(e.ID)
+	n, known := t.node(e.Node)
+	if !known {
+		return nil
+	}
+	if e.Kind == lifecycle.EffectEvidence && len(refs) > 0 && n.Case != nil && n.Case.ID == e.Args["case"] {
+		c := t.caseOf(n.Case.ID)
+		c.Evidence = refs
+		t.cases[n.Case.ID] = c
+	}
+	return t.apply(e.Node, lifecycle.EffectEnded{At: lifecycle.At{Time: t.now}, ID: e.ID, Kind: e.Kind, Outcome: outcome, Detail: detail}, "assay")
+}
+
+// reportIDs remembers the last reports of each node, so that one delivered twice counts once.
+type reportIDs struct {
+	mu  sync.Mutex
+	ids map[string][]string
+}
+
+// reportIDsKept is how many ids are remembered for a node: more than its spool sends in one go.
+const reportIDsKept = 64
+
+func (r *reportIDs) has(node, id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, have := range r.ids[node] {
+		if have == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reportIDs) add(node, id string) {
+	if id == "" {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ids == nil {
+		r.ids = map[string][]string{}
+	}
+	ids := append(r.ids[node], id)
+	if len(ids) > reportIDsKept {
+		ids = append([]string(nil), ids[len(ids)-reportIDsKept:]...)
+	}
+	r.ids[node] = ids
+}

@@ -1,0 +1,94 @@
+package coordinator
+
+import (
+	"maps"
+	"time"
+
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/guard"
+	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// A state is all that the leader knows, as committed. Only the apply loop changes it, and only by publishing a
+// transaction that etcd took.
+type state struct {
+	nodes    map[string]lifecycle.Node
+	versions map[string]uint64 // by node: the etcd revision of the last change that its agent must hear of
+	cases    map[string]wire.Case
+	effects  map[string]pending // not yet ticked off, by id
+	tokens   map[string]authority.TokenRecord
+	refusals map[string]refusal // by job: prolog exits that we permitted
+	guard    guard.Books
+	policy   policy.Policy
+	counters counters
+	revision uint64 // of the last commit
+}
+
+func newState() *state {
+	return &state{
+		nodes: map[string]lifecycle.Node{}, versions: map[string]uint64{}, cases: map[string]wire.Case{},
+		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{},
+		policy: policy.Default(),
+	}
+}
+
+// counters are the numbers that only rise. They are written with every transaction.
+type counters struct {
+	Serial  uint64    `json:"serial"`  // last certificate
+	Effect  uint64    `json:"effect"`  // last effect
+	History uint64    `json:"history"` // last history entry
+	Time    time.Time `json:"time"`    // leader time of the last commit
+}
+
+// A pending effect is recorded in the transaction that asked for it, and ticked off in the one that ends it.
+type pending struct {
+	wire.Effect
+	Seq uint64 `json:"seq"` // order within its node
+}
+
+// A refusal is a job that a prolog of ours turned away with our permit.
+type refusal struct {
+	Job      string    `json:"job"`
+	Node     string    `json:"node"`
+	Restarts int       `json:"restarts"` // of the job when it was refused
+	Releases int       `json:"releases"` // times we have released it since
+	At       time.Time `json:"at"`
+}
+
+// leaderTime is max(wall clock, last committed): it never runs backwards, whoever leads.
+func leaderTime(wall, committed time.Time) time.Time {
+	wall = wall.UTC().Truncate(time.Millisecond)
+	if wall.Before(committed) {
+		return committed
+	}
+	return wall
+}
+
+// census counts the nodes that a budget is a share of: those under our care and not retired or away for repair.
+func (s *state) census() guard.Census {
+	c := guard.Census{Leaf: map[string]int{}}
+	for _, n := range s.nodes {
+		if n.State == lifecycle.Retired || n.State == lifecycle.RMA {
+			continue
+		}
+		c.Schedulable++
+		if n.Leaf != "" {
+			c.Leaf[n.Leaf]++
+		}
+	}
+	return c
+}
+
+// effectsOf returns the pending effects of a node in the order they must be carried out.
+func (s *state) effectsOf(node string) []pending {
+	var es []pending
+	for e := range maps.Values(s.effects) {
+		if e.Node == node {
+			es = append(es, e)
+		}
+	}
+	sortPending(es)
+	return es
+}

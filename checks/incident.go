@@ -25,9 +25,12 @@ const teardown = 45
 //     of it within gap: SXids of switches, NVLink errors of other GPUs;
 //   - a teardown (XID 45), on whatever GPU, and the last fault before it within cause, or the one whose code it names.
 //
-// The root is the finding that decides as Worst does, then the severest action, then the earliest. A log line that names
-// another XID as its cause is Secondary even when that one is not among fs. The Incident is the same for the same
-// findings in any order, and stays the same when later findings join.
+// The root is the finding that decides as Worst does, then the severest action, then the earliest. For XIDs of a GPU on
+// which the driver states its own verdict (XID 154, recovery action), that verdict's action counts, not that of their
+// text or number. A log line that names another XID as its cause is Secondary even when that one is not among fs. The
+// Incident is the same for the same findings in any order, and stays the same when later findings join.
+//
+// Group what is reported together: a Secondary finding counts for nothing without its root.
 func GroupIncidents(fs []Finding, gap, cause time.Duration) []Finding {
 	out := slices.Clone(fs)
 	var events []int
@@ -89,6 +92,9 @@ func compareRoots(a, b Finding) int {
 }
 
 func (f Finding) isTeardown() bool { return f.Check == "xid" && f.Code == teardown }
+
+// isVerdict reports whether f is the driver's own verdict on a GPU.
+func (f Finding) isVerdict() bool { return f.Check == "recovery" || f.Check == "xid" && f.Code == 154 }
 
 // isLoss reports whether f says that a GPU is gone.
 func (f Finding) isLoss() bool {
@@ -264,12 +270,32 @@ func (g *grouper) union(i, j int) { g.parent[g.find(i)] = g.find(j) }
 
 // mark names each incident after its first event and finds its root.
 func (g *grouper) mark(events []int) {
-	first, root := map[int]int{}, map[int]int{}
+	type at struct {
+		set  int
+		part string
+	}
+	verdict := map[at]Action{} // the driver's last verdict that is a hard fault
 	for _, i := range events { // in order of time
+		if f := g.fs[i]; f.isVerdict() && f.HardFault() {
+			verdict[at{g.find(i), g.part(f)}] = f.Action
+		}
+	}
+	ruled := func(i int) Finding {
+		f := g.fs[i]
+		if a, ok := verdict[at{g.find(i), g.part(f)}]; ok && f.Check == "xid" && !f.isVerdict() && f.HardFault() {
+			f.Action = a
+		}
+		return f
+	}
+	first, root := map[int]int{}, map[int]int{}
+	for _, i := range events {
 		set := g.find(i)
 		if _, ok := first[set]; !ok {
 			first[set], root[set] = i, i
-		} else if compareRoots(g.fs[i], g.fs[root[set]]) < 0 {
+			continue
+		}
+		f, r := ruled(i), ruled(root[set])
+		if c := compareRoots(f, r); c < 0 || c == 0 && f.isVerdict() && r.Check == "xid" && !r.isVerdict() {
 			root[set] = i
 		}
 	}

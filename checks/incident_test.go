@@ -88,6 +88,13 @@ func TestGroupIncidents(t *testing.T) {
 		{"the severest is the root, not the first", []Finding{xidAt(0, "g1", 63, Pass, ResetGPU, false), dbeAt(0.02, "g1"), xidAt(0.03, "g1", 64, Fail, RMA, true)}, "a a A"},
 		{"a hard one before a soft one of severer action", []Finding{xidAt(0, "g1", 74, Fail, Drain, false), dbeAt(1, "g1")}, "a A"},
 		{"of two alike the first is the root", []Finding{dbeAt(0, "g1"), dbeAt(1, "g1")}, "A a"},
+		{"the driver's verdict decides, though it comes last", []Finding{dbeAt(0, "g1"), xidAt(1, "g1", 154, Fail, ResetGPU, true)}, "a A"},
+		{"the driver's verdict outranks a severer text or number", []Finding{lostAt(0, "g1"), xidAt(0, "g1", 64, Fail, RMA, true), xidAt(1, "g1", 154, Fail, ResetGPU, true)}, "a a A"},
+		{"NVML states it as well", []Finding{lostAt(0, "g1"), with(xidAt(1, "g1", 0, Fail, ResetGPU, true), func(f *Finding) { f.Check = "recovery" })}, "a A"},
+		{"it does not outrank what was read from the GPU", []Finding{with(xidAt(0, "g1", 0, Fail, RMA, true), func(f *Finding) { f.Check = "rowremap" }), xidAt(1, "g1", 154, Fail, ResetGPU, true)}, "A a"},
+		{"nor what the log says of another GPU", []Finding{lostAt(0, "g1"), xidAt(1, "g2", 74, Fail, Drain, false), xidAt(2, "g2", 154, Fail, ResetGPU, true)}, "A a a"},
+		{"a soft verdict does not hide a hard fault", []Finding{dbeAt(0, "g1"), xidAt(1, "g1", 154, Fail, Drain, false)}, "A a"},
+		{"a verdict taken back decides nothing", []Finding{dbeAt(0, "g1"), xidAt(1, "g1", 154, NotApplicable, None, false)}, "A a"},
 		{"a teardown follows from the fault on its GPU", []Finding{dbeAt(0, "g1"), teardownAt(2, "g1")}, "A a"},
 		{"a teardown on a peer too, within the cause's time", []Finding{dbeAt(0, "g1"), teardownAt(45, "g2")}, "A a"},
 		{"and not after it", []Finding{dbeAt(0, "g1"), teardownAt(45.001, "g2")}, "A B"},
@@ -193,7 +200,8 @@ func TestGroupIncidentsProperties(t *testing.T) {
 					t.Fatalf("incident %s spans boots", id)
 				}
 				// A hard fault is never hidden behind a softer root.
-				if f.Verdict == Fail && f.Hard && f.Cause == 0 && !f.isTeardown() && !(root.Verdict == Fail && root.Hard && root.Action >= f.Action) {
+				severe := root.Verdict == Fail && root.Hard && (root.Action >= f.Action || f.Check == "xid" && slices.ContainsFunc(fs, Finding.isVerdict))
+				if f.Verdict == Fail && f.Hard && f.Cause == 0 && !f.isTeardown() && !severe {
 					t.Fatalf("%+v hides behind %+v", f, root)
 				}
 				if root.isTeardown() && f.Cause == 0 && !f.isTeardown() {
@@ -213,7 +221,7 @@ func TestGroupIncidentsProperties(t *testing.T) {
 
 func drawEvent(t *rapid.T) Finding {
 	f := Finding{
-		Check:  rapid.SampledFrom([]string{"xid", "xid", "xid", "sxid", "driver", "inventory", "rowremap"}).Draw(t, "check"),
+		Check:  rapid.SampledFrom([]string{"xid", "xid", "xid", "sxid", "driver", "inventory", "rowremap", "recovery"}).Draw(t, "check"),
 		BootID: rapid.SampledFrom([]string{"b1", "b2"}).Draw(t, "boot"), At: start.Add(time.Duration(rapid.IntRange(0, 240).Draw(t, "s")) * time.Second),
 		Verdict: rapid.SampledFrom([]Verdict{Fail, Fail, Pass, NotApplicable, Unknown}).Draw(t, "verdict"), Action: Action(rapid.IntRange(0, int(RMA)).Draw(t, "action")),
 		Subject: Subject{Kind: KindGPU, PCI: rapid.SampledFrom([]string{"g1", "g2", "g3", ""}).Draw(t, "pci")},
@@ -221,7 +229,7 @@ func drawEvent(t *rapid.T) Finding {
 	f.Hard = f.Verdict == Fail && rapid.Bool().Draw(t, "hard")
 	switch f.Check {
 	case "xid":
-		f.Code = rapid.SampledFrom([]int{45, 48, 63, 74, 79, 119, 149}).Draw(t, "code")
+		f.Code = rapid.SampledFrom([]int{45, 48, 63, 74, 79, 119, 149, 154}).Draw(t, "code")
 		if f.Code == 45 && rapid.Bool().Draw(t, "names a cause") {
 			f.Cause = rapid.SampledFrom([]int{48, 149}).Draw(t, "cause")
 		}

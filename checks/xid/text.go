@@ -77,7 +77,7 @@ func (e *Event) parseNVLink5() {
 }
 
 func severity(word string) Severity {
-	switch strings.ToLower(strings.TrimSuffix(word, ",")) {
+	switch strings.ToLower(word) {
 	case "fatal":
 		return Fatal
 	case "nonfatal", "non-fatal":
@@ -103,11 +103,10 @@ func (e *Event) parseSwitchText(s string) {
 		e.Detail = true
 		return
 	}
-	word, rest, ok := strings.Cut(s, ", ")
-	if ok {
-		if e.Fatal = severity(word); e.Fatal != Unsaid {
-			e.Text, s = rest, rest
-		}
+	word, rest, _ := strings.Cut(s, ",")
+	if e.Fatal = severity(word); e.Fatal != Unsaid {
+		s = strings.TrimLeft(rest, " ")
+		e.Text = s
 	}
 	if v, ok := strings.CutPrefix(s, "Link "); ok {
 		n, _, _ := strings.Cut(v, " ")

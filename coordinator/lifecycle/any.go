@@ -48,7 +48,7 @@ func (s *step) any(ev Event) (done bool, err error) {
 			s.redrain()
 			return true, nil
 		}
-		return !s.marked(MarkHeldBack), nil
+		return s.Case == nil || !s.marked(MarkHeldBack), nil
 	case EffectEnded:
 		return s.effectEnded(ev), nil
 	case SlurmDrained:

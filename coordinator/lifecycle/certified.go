@@ -45,7 +45,7 @@ func (s *step) certified(ev Event) error {
 
 // rescreen sends a node without a certificate that holds to a screen. The case and the drain, where there are any, stay.
 func (s *step) rescreen(level checks.Level) {
-	s.Screen, s.Tries = "", 0
+	s.Screen, s.Tries, s.ResumePending = "", 0, false
 	s.Want = max(level, s.Demand)
 	if s.Case != nil {
 		s.Want = max(s.Want, s.Case.Level)

@@ -56,7 +56,7 @@ func plain(s string, most int) string {
 // drain takes the node out: in Slurm by a drain of our own, and in any case by its state.
 func (s *step) drain() {
 	s.Case.Out = true
-	if !s.in.Slurm || s.foreign() || s.DrainedByUs {
+	if !s.in.Slurm || s.foreign() || s.DrainedByUs && !s.ResumePending {
 		return
 	}
 	s.DrainedByUs, s.DrainPending, s.ResumePending = true, true, false

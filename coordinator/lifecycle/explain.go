@@ -70,6 +70,8 @@ func next(n Node) string {
 		return fmt.Sprintf("screened at %s when the %s is done; %s if it fails", n.Case.Level, n.Case.Rung, nextRung(n.Case.Rung))
 	case RMA:
 		return "the intake screen when the part is back: assay rma update"
+	case Retired:
+		return "nothing: assay does not manage it any more"
 	}
 	return ""
 }

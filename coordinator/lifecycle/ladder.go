@@ -44,6 +44,9 @@ func (s *step) firstRung() string {
 		return RungPerson
 	}
 	rung, times := rungFor(c.Action), 0
+	if c.Rung != "" {
+		rung = deeper(rung, nextRung(c.Rung))
+	}
 	for _, p := range s.Past {
 		if p.Cause == c.Cause && p.Part == c.Part && s.at.Sub(p.Closed) <= s.in.Policy.Lifecycle.RepeatWindow.D() {
 			times++
@@ -133,6 +136,9 @@ func (s *step) rungIfDue() {
 	}
 	s.Case.Due, s.Case.Rung = "", rung
 	s.Case.Rungs = append(s.Case.Rungs, rung)
+	if rung != RungPerson {
+		s.Case.Owner = Assay
+	}
 	l := s.in.Policy.Lifecycle
 	switch rung {
 	case RungScreen:
@@ -176,9 +182,11 @@ func (s *step) rungWaits() string {
 		return "the hold of " + s.Holds[0].Owner + " to end"
 	case len(s.Jobs) > 0 && !s.Case.Unkillable:
 		return "its jobs to end"
-	case s.in.Slurm && !s.DrainedByUs:
+	case s.in.Slurm && (!s.DrainedByUs || s.DrainPending):
 		return "our drain to stand"
-	case s.Case.Owner == Assay && mode(s.in.Policy, name) != policy.Act:
+	case s.Case.Owner != Assay && s.Case.Owner != OnCall:
+		return s.Case.Owner + ", who drained it, to give it back"
+	case mode(s.in.Policy, name) != policy.Act:
 		return "act mode"
 	}
 	return ""

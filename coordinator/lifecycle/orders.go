@@ -55,10 +55,9 @@ func (s *step) retire(ev OrderRetire) {
 // orderDrain takes the node out on a person's word. The guard bounds automatic steps only, so it is not asked.
 func (s *step) orderDrain(ev OrderDrain) error {
 	text := fmt.Sprintf("drained by %s: %s", ev.By, ev.Reason)
-	switch s.State {
-	case Draining, Quarantined, Remediating, RMA:
+	if s.Case != nil && s.Case.Out {
 		// Out already, and somebody wants it kept out.
-		if s.Case.Owner == ev.By && slices.Contains(s.Reasons, text) {
+		if slices.Contains(s.Reasons, text) {
 			return nil
 		}
 		return s.orderHold(OrderHold{At: ev.At, By: ev.By, Reason: ev.Reason})
@@ -108,6 +107,9 @@ func (s *step) orderResume(ev OrderResume) error {
 		s.Want = s.Case.Level
 	case Draining, Quarantined:
 		s.Case.Due = ""
+		if s.Case.Owner == ev.By || s.Case.Owner == OnCall {
+			s.Case.Owner = Assay // given back
+		}
 		if s.Case.Evidence == "collecting" {
 			s.Case.Evidence = "partial"
 		}

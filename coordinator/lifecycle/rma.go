@@ -35,6 +35,9 @@ func (s *step) sendBack(ev OrderRMA) {
 	s.revoke("RMA opened by " + ev.By)
 	s.note("RMA opened by %s: %s", ev.By, ev.Reason)
 	s.Case.Owner, s.Case.Due = ev.By, ""
+	if s.Case.Evidence == "collecting" {
+		s.Case.Evidence = "partial"
+	}
 	s.Screen, s.Want, s.Tries = "", checks.NoLevel, 0
 	s.enter(RMA)
 }

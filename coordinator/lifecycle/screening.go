@@ -68,11 +68,12 @@ func (s *step) screenLevel() checks.Level {
 
 // judge takes a screen's verdict on a node that waits for one. A pass less deep than need proves too little.
 func (s *step) judge(ev Screened, need checks.Level) {
+	enough := need
 	if s.Case == nil && need == checks.Quick {
-		need = checks.QuickMIG // a board in MIG mode earns no more, and quick is what hooks ask
+		enough = checks.QuickMIG // a board in MIG mode earns no more, and quick is what hooks ask
 	}
 	switch {
-	case passed(ev) && ev.Level >= need:
+	case passed(ev) && ev.Level >= enough:
 		s.pass(ev)
 	case ev.Verdict == checks.Fail && s.Case != nil && s.Case.Out:
 		f, ok := s.worst(ev)

@@ -16,17 +16,28 @@ import (
 // id (Recorded). An event that carries no news returns the node as it was, with nothing to write or do; one that makes
 // no sense in the node's state returns an *IllegalError.
 func Step(n Node, ev Event, in Inputs) (Node, []Write, []Effect, error) {
-	if sc, ok := ev.(Screened); ok && n.State != "" && news(n, sc.Inventory) {
-		// The screen saw hardware that nobody has told of yet: that comes first.
-		mid, w1, e1, err := Step(n, Seen{At: sc.At, Inventory: sc.Inventory}, in)
-		if err != nil {
-			return n, nil, nil, err
-		}
-		after, w2, e2, err := Step(mid, ev, in)
-		if err != nil {
-			return n, nil, nil, err
-		}
-		return after, append(w1, w2...), append(e1, e2...), nil
+	sc, ok := ev.(Screened)
+	if !ok || n.State == "" || !news(n, sc.Inventory) {
+		return stepOne(n, ev, in)
+	}
+	// The screen saw hardware that nobody has told of yet: that comes first.
+	mid, w1, e1, err := stepOne(n, Seen{At: sc.At, Inventory: sc.Inventory}, in)
+	if err != nil {
+		return n, nil, nil, err
+	}
+	after, w2, e2, err := stepOne(mid, ev, in)
+	if err != nil {
+		return n, nil, nil, err
+	}
+	after.Version = min(after.Version, n.Version+1)
+	ws, es := join(w1, w2, e1, e2)
+	return after, ws, es, nil
+}
+
+func stepOne(n Node, ev Event, in Inputs) (Node, []Write, []Effect, error) {
+	if _, retire := ev.(OrderRetire); n.Case == nil && needsCase(n.State) && !retire {
+		return n, nil, nil, &IllegalError{Node: n.Name, State: n.State, Event: ev, Why: "its case is missing from the record",
+			Do: "retire and enrol it again"}
 	}
 	s := &step{Node: clone(n), in: in, at: ev.When()}
 	if err := s.apply(ev); err != nil {
@@ -37,6 +48,28 @@ func Step(n Node, ev Event, in Inputs) (Node, []Write, []Effect, error) {
 		s.Version = n.Version + 1
 	}
 	return s.Node, s.writes, s.effects, nil
+}
+
+func needsCase(st State) bool {
+	switch st {
+	case Suspect, Withheld, Draining, Quarantined, Remediating, RMA:
+		return true
+	}
+	return false
+}
+
+// join makes one step of two: what the second undid of the first is left out.
+func join(w1, w2 []Write, e1, e2 []Effect) ([]Write, []Effect) {
+	issued := slices.ContainsFunc(w2, func(w Write) bool { _, ok := w.(IssueCertificate); return ok })
+	for i, w := range w1 {
+		if d, ok := w.(DeleteCertificate); ok && issued {
+			w1[i] = Note{fmt.Sprintf("certificate %d ended: %s", d.Serial, d.Reason)}
+		}
+	}
+	if slices.ContainsFunc(e2, func(e Effect) bool { return e.Kind == EffectScreen }) {
+		e1 = slices.DeleteFunc(e1, func(e Effect) bool { return e.Kind == EffectScreen })
+	}
+	return append(w1, w2...), append(e1, e2...)
 }
 
 // A step is the node on its way through one event.
@@ -131,7 +164,8 @@ func (s *step) rearm() {
 			return
 		}
 	case Screening:
-		d = l.ScreenDeadline
+		s.wait(s.screenTime(s.Want))
+		return
 	case Suspect:
 		d = l.RetestWithin
 	case Draining:
@@ -174,8 +208,22 @@ func (s *step) screenIfDue() {
 		args["case"] = s.Case.ID
 	}
 	e := s.effect(EffectScreen, args)
-	e.BootID, e.Deadline = s.BootID, s.at.Add(s.in.Policy.Lifecycle.ScreenDeadline.D())
+	e.BootID, e.Deadline = s.BootID, s.at.Add(s.screenTime(s.Want))
 	s.Screen = ScreenPending
+	if s.State == Screening || s.State == Enrolled {
+		s.Deadline = e.Deadline
+	}
+}
+
+// longScreen is how many times ScreenDeadline a soak or an intake screen may take: 10 h where a quick one may take 30 min.
+const longScreen = 20
+
+func (s *step) screenTime(level checks.Level) time.Duration {
+	d := s.in.Policy.Lifecycle.ScreenDeadline.D()
+	if level >= checks.Soak {
+		d *= longScreen
+	}
+	return d
 }
 
 func (s *step) mark(m string, until time.Time) {

@@ -17,13 +17,17 @@ type Expect struct {
 	Reason string    // as we wrote it; what Slurm appends during a reboot is looked through
 	User   string    // empty: any
 	Time   time.Time // of the reason, to the second; zero: any
+	// When Slurm appended to the reason it also took over user and time; the text alone counts then.
 }
 
 // differs says in words how n's drain is not what was expected, or nothing.
 func (e Expect) differs(n Node) string {
+	bare := BareReason(n.Reason)
 	switch {
-	case BareReason(n.Reason) != CleanReason(e.Reason):
+	case bare != CleanReason(e.Reason):
 		return fmt.Sprintf("reason is %q by %s, not %q", n.Reason, n.ReasonUser, CleanReason(e.Reason))
+	case bare != n.Reason:
+		return ""
 	case e.User != "" && n.ReasonUser != e.User:
 		return fmt.Sprintf("reason is %s's, not %s's", n.ReasonUser, e.User)
 	case !e.Time.IsZero() && !n.ReasonTime.Equal(e.Time.Truncate(time.Second)):

@@ -21,7 +21,9 @@ func (e *UnavailableError) Error() string {
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Hint says where to look.
-func (e *UnavailableError) Hint() string { return "is slurmctld up, and munge? try `scontrol ping` on this host" }
+func (e *UnavailableError) Hint() string {
+	return "is slurmctld up, and munge? try `scontrol ping` on this host"
+}
 
 // Status is the HTTP status.
 func (e *UnavailableError) Status() int { return http.StatusServiceUnavailable }
@@ -35,7 +37,9 @@ type RefusedError struct {
 	Err    error
 }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("slurm %s %s: refused: %s", e.Verb, e.Target, e.Msg) }
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("slurm %s %s: refused: %s", e.Verb, e.Target, e.Msg)
+}
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Hint says what to do about it.
@@ -56,10 +60,14 @@ type ChangedError struct {
 	What   string // "reason is \"bad fan\", not \"assay:Q-7F3K …\""
 }
 
-func (e *ChangedError) Error() string { return fmt.Sprintf("slurm %s %s: skipped: %s", e.Verb, e.Target, e.What) }
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("slurm %s %s: skipped: %s", e.Verb, e.Target, e.What)
+}
 
 // Hint says who has the say.
-func (e *ChangedError) Hint() string { return "somebody else changed it; look with `scontrol show node` or `scontrol show job`" }
+func (e *ChangedError) Hint() string {
+	return "somebody else changed it; look with `scontrol show node` or `scontrol show job`"
+}
 
 // Status is the HTTP status.
 func (e *ChangedError) Status() int { return http.StatusConflict }
@@ -71,7 +79,9 @@ type FormatError struct {
 	Msg  string
 }
 
-func (e *FormatError) Error() string { return fmt.Sprintf("slurm %s: %s in %q", e.Verb, e.Msg, clip(e.Line)) }
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("slurm %s: %s in %q", e.Verb, e.Msg, clip(e.Line))
+}
 
 // Hint asks for the line.
 func (e *FormatError) Hint() string { return "an unknown Slurm release? please report this line" }

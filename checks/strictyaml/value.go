@@ -16,10 +16,8 @@ var (
 
 // value decodes n into v and records where it stands.
 func (d *decoder) value(n ast.Node, v reflect.Value, path string) {
-	if path != "" {
-		if _, seen := d.lines[path]; !seen {
-			d.lines[path] = position(n)
-		}
+	if _, seen := d.lines[path]; path != "" && (!seen || isScalar(n)) {
+		d.lines[path] = position(n) // of a section its key, of a value the value itself
 	}
 	switch n.(type) {
 	case *ast.AnchorNode, *ast.AliasNode:
@@ -65,10 +63,17 @@ func (d *decoder) value(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// scalar is the text of a scalar; anything else is a fault.
-func (d *decoder) scalar(n ast.Node, path, want string) (string, bool) {
+func isScalar(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.NullNode, *ast.MappingNode, *ast.MappingValueNode, *ast.SequenceNode:
+		return false
+	}
+	return true
+}
+
+// scalar is the text of a scalar; anything else is a fault.
+func (d *decoder) scalar(n ast.Node, path, want string) (string, bool) {
+	if !isScalar(n) {
 		d.fault(n, path, "%s: want %s", describe(n), want)
 		return "", false
 	}

@@ -1,0 +1,134 @@
+package policy
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDefaultIsValid(t *testing.T) {
+	p := Default()
+	if fs := Validate(p); len(fs) > 0 {
+		t.Errorf("%v", fs)
+	}
+	if p.Mode != Observe {
+		t.Errorf("a fresh install is in mode %q, want observe", p.Mode)
+	}
+	if fs := Validate(Policy{}); len(fs) < 30 {
+		t.Errorf("the zero policy has %d faults only: %v", len(fs), fs)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*Policy)
+		want   string // path: part of the message
+	}{
+		{"a mode that does not exist", func(p *Policy) { p.Mode = "enforce" }, `mode: "enforce": want one of [off observe act]`},
+		{"no mode", func(p *Policy) { p.Mode = "" }, `mode: "": want`},
+		{"a check's mode that does not exist", func(p *Policy) { p.Checks = map[string]Check{"ecc": {"on"}} }, `checks.ecc.mode: "on"`},
+		{"fewer than no GPUs", func(p *Policy) { p.Inventory.Count = -1 }, "inventory.count: -1: want 0 or more"},
+		{"more GPUs than nodes have", func(p *Policy) { p.Inventory.Count = 1025 }, "inventory.count: 1025"},
+		{"fewer than no rows", func(p *Policy) { p.RowRemap.MaxCorrectable = -1 }, "row_remap.max_correctable: -1"},
+		{"an action that does not exist", func(p *Policy) { p.XID.Actions = map[int]string{79: "explode"} }, `xid.actions.79: action "explode"`},
+		{"an XID that does not exist", func(p *Policy) { p.XID.Actions = map[int]string{0: "none"} }, "xid.actions.0: want an XID"},
+		{"an interval of nothing", func(p *Policy) { p.Agent.Interval = 0 }, "agent.interval: 0s: want 100ms to 1h"},
+		{"no child may hang", func(p *Policy) { p.Agent.HungChildren = 0 }, "agent.hung_children: 0"},
+		{"a spool too small", func(p *Policy) { p.Agent.SpoolBytes = 1 }, "agent.spool_bytes: 1"},
+		{"a budget as long as the hook's", func(p *Policy) { p.Hooks.Budget = Duration(20 * time.Second) }, "hooks.budget: 20s: want 1s to 18s"},
+		{"budget and wait longer than the hook's", func(p *Policy) { p.Hooks.PermitWait = Duration(6 * time.Second) }, "hooks.permit_wait: 6s after a suite of 14s: together more than the 19s"},
+		{"a fail mode that does not exist", func(p *Policy) { p.Hooks.FailMode = "ajar" }, `hooks.fail_mode: "ajar": want one of [open closed]`},
+		{"a certificate of no time", func(p *Policy) { p.Certificate.Quick = 0 }, "certificate.quick: 0s"},
+		{"a negative grace", func(p *Policy) { p.Certificate.Grace = -1 }, "certificate.grace: -1ns"},
+		{"a share of nothing", func(p *Policy) { p.Guard.FleetHourShare = 0 }, "guard.fleet_hour_share: 0: want a share"},
+		{"a share above all", func(p *Policy) { p.Guard.LeafHourShare = 1.01 }, "guard.leaf_hour_share: 1.01"},
+		{"a share that is no number", func(p *Policy) { p.Guard.StormShare = math.NaN() }, "guard.storm_share: NaN"},
+		{"less a day than an hour", func(p *Policy) { p.Guard.FleetDayShare = 0.01 }, "guard.fleet_day_share: 0.01: below fleet_hour_share, 0.02"},
+		{"a storm of no node", func(p *Policy) { p.Guard.StormNodes = 0 }, "guard.storm_nodes: 0"},
+		{"a drain that does what does not exist", func(p *Policy) { p.Lifecycle.DrainJob = "ask" }, `lifecycle.drain_job: "ask": want one of [wait requeue kill]`},
+		{"a deadline before now", func(p *Policy) { p.Lifecycle.RebootDeadline = -1 }, "lifecycle.reboot_deadline: -1ns"},
+		{"a level that does not exist", func(p *Policy) { p.Lifecycle.HardCaseLevel = "deep" }, `lifecycle.hard_case_level: "deep"`},
+		{"no level", func(p *Policy) { p.Lifecycle.SoftCaseLevel = "" }, `lifecycle.soft_case_level: ""`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := Default()
+			tt.change(&p)
+			fs := Validate(p)
+			if len(fs) != 1 {
+				t.Fatalf("%d faults, want one: %v", len(fs), fs)
+			}
+			if got := fs[0].Path + ": " + fs[0].Message; !strings.HasPrefix(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A field that nobody thought of when a duration, a share or a count was added would pass with any value.
+func TestNoFieldGoesUnchecked(t *testing.T) {
+	unlimited := map[string]bool{ // every value of these is meaningful
+		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
+		"ECC.RequireEnabled": true, "Checks": true, "XID.Actions": true,
+	}
+	var walk func(path string, get func(*Policy) reflect.Value, typ reflect.Type)
+	walk = func(path string, get func(*Policy) reflect.Value, typ reflect.Type) {
+		if typ.Kind() == reflect.Struct {
+			for i := range typ.NumField() {
+				sub := strings.TrimPrefix(path+"."+typ.Field(i).Name, ".")
+				walk(sub, func(p *Policy) reflect.Value { return get(p).Field(i) }, typ.Field(i).Type)
+			}
+			return
+		}
+		if unlimited[path] {
+			return
+		}
+		p := Default()
+		v := get(&p)
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("no such word")
+		case reflect.Int, reflect.Int64:
+			v.SetInt(-1)
+		case reflect.Float64:
+			v.SetFloat(-1)
+		default:
+			t.Fatalf("%s: a %s, which this test cannot break", path, v.Type())
+		}
+		if len(Validate(p)) == 0 {
+			t.Errorf("%s = %v is valid", path, v)
+		}
+	}
+	walk("", func(p *Policy) reflect.Value { return reflect.ValueOf(p).Elem() }, reflect.TypeFor[Policy]())
+}
+
+func TestEveryFaultAtOnceByPath(t *testing.T) {
+	p := Default()
+	p.Mode, p.Hooks.FailMode, p.Agent.Interval = "x", "y", -1
+	var paths []string
+	for _, f := range Validate(p) {
+		paths = append(paths, f.Path)
+	}
+	if got := strings.Join(paths, " "); got != "agent.interval hooks.fail_mode mode" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestPolicyJSONRoundTrip(t *testing.T) {
+	p := Default()
+	p.Version, p.XID.Actions, p.Checks = 7, map[int]string{79: "reboot"}, map[string]Check{"ecc": {Act}}
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Policy
+	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, p) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, back, p)
+	}
+	if !strings.Contains(string(b), `"interval":"30s"`) || !strings.Contains(string(b), `"intake":"30d"`) {
+		t.Errorf("durations are not text: %s", b)
+	}
+}

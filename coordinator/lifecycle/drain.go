@@ -74,7 +74,7 @@ func (s *step) restate() {
 
 // redrain puts our drain back where it is gone, if the guard has room; else the node waits for room.
 func (s *step) redrain() {
-	if !s.in.Slurm || s.DrainedByUs || s.foreign() {
+	if !s.in.Slurm || s.DrainedByUs || s.foreign() || !s.caseActs() {
 		return
 	}
 	if ok, why := s.room("drain"); !ok {

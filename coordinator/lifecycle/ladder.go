@@ -174,7 +174,6 @@ func (s *step) remedy(kind string, args map[string]string) {
 
 // rungWaits says what the due rung waits for; empty if nothing.
 func (s *step) rungWaits() string {
-	name, _, _ := strings.Cut(s.Case.Cause, " ")
 	switch {
 	case s.marked(MarkOverridden):
 		return "a person's override to end"
@@ -186,8 +185,14 @@ func (s *step) rungWaits() string {
 		return "our drain to stand"
 	case s.Case.Owner != Assay && s.Case.Owner != OnCall:
 		return s.Case.Owner + ", who drained it, to give it back"
-	case mode(s.in.Policy, name) != policy.Act:
+	case !s.caseActs():
 		return "act mode"
 	}
 	return ""
+}
+
+// caseActs reports whether the case may take automatic steps: what a person ordered may, and what policy lets act now.
+func (s *step) caseActs() bool {
+	name, _, _ := strings.Cut(s.Case.Cause, " ")
+	return s.Case.Cause == CauseOrder || mode(s.in.Policy, name) == policy.Act
 }

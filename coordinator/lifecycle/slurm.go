@@ -100,16 +100,12 @@ func (s *step) theirs(h Hold) {
 	s.quarantineIfEmpty()
 }
 
-// slurmUndrained: a person's drain is gone and his hold with it. A node that must be out is drained by us again; if
+// slurmUndrained: a person's drain is gone and the holds for it are too. A node that must be out is drained by us again; if
 // the drain was ours until he changed its reason, he has resumed a node of ours.
 func (s *step) slurmUndrained(user string) {
 	overwrote, found := false, false
-	gone := func(h Hold) bool { return h.Drain && h.Owner == user }
-	if !slices.ContainsFunc(s.Holds, gone) {
-		gone = func(h Hold) bool { return h.Drain } // no drain stands, so none of them can
-	}
 	s.Holds = slices.DeleteFunc(s.Holds, func(h Hold) bool {
-		if gone(h) {
+		if h.Drain { // no drain stands, so none of them can
 			overwrote, found = overwrote || h.Overwrote, true
 			return true
 		}

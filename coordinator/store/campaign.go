@@ -142,7 +142,7 @@ func (c *candidate) won(leader Entry) (*Term, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := newTerm(c.s, l, leader, c.expires)
+	t := newTerm(c.s, l, leader, time.Duration(c.seconds)*time.Second, c.expires)
 	if !t.Valid() {
 		return nil, errors.New("the lease ran out before the election was known to be won")
 	}

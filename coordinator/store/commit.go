@@ -42,7 +42,7 @@ type Op struct {
 //   - any other error: not applied, and never will be. The term goes on.
 //
 // ctx ends the wait for a turn. Once the transaction is sent, it is followed to its end whatever becomes of ctx: that
-// takes one answer from etcd, or what is left of the lease.
+// takes one answer from etcd, or the length of the lease at most.
 //
 // The transaction's only compare is the leader key's revision. To settle a commit, the same leader key is put once more
 // in a fenced transaction that also reads the commit's marker. From then on the lost transaction can never apply, were
@@ -109,6 +109,8 @@ func (t *Term) settle(ctx context.Context, mark []byte, err error) (int64, error
 		// etcd is done with the transaction, so reading is enough. Writing would be refused.
 		look = t.readMarker
 	}
+	// Renewals may go through while this does not. Then waiting longer helps nobody: another leader may do better.
+	giveUp := t.s.boot().Add(t.length)
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		found, lerr := look(ctx)
 		switch {
@@ -118,7 +120,10 @@ func (t *Term) settle(ctx context.Context, mark []byte, err error) (int64, error
 			return 0, errNotApplied
 		case lerr == nil:
 			return 0, ErrDeposed
-		case !t.Valid():
+		case !t.s.boot().Before(giveUp):
+			t.end(fmt.Errorf("a commit could not be settled in %v: %w", t.length, lerr))
+		}
+		if !t.Valid() {
 			return 0, &AmbiguousError{t.Number(), err}
 		}
 		sleep(ctx, min(pause, t.Remaining()))

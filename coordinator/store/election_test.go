@@ -140,24 +140,25 @@ func TestMembersKilled(t *testing.T) {
 	w := s.Watch(t.Context(), "n/", 1)
 	var want []string
 	term := lead(t, s, "a")
-	stop := make(chan struct{})
-	killer := make(chan struct{})
+	killed := make(chan int)
 	go func() {
-		defer close(killer)
-		for i := 0; ; i++ {
+		defer close(killed)
+		for i := range 6 {
 			m := c.Members[i%3]
 			m.Kill()
 			time.Sleep(500 * time.Millisecond)
 			m.Start()
-			select {
-			case <-stop:
-				return
-			case <-time.After(1500 * time.Millisecond):
-			}
+			c.WaitReady() // one at a time: the others are a quorum
+			time.Sleep(500 * time.Millisecond)
 		}
 	}()
 	unknown := map[string]bool{}
-	for i, end := 0, time.Now().Add(12*time.Second); time.Now().Before(end); i++ {
+	for i, killing := 0, true; killing; i++ {
+		select {
+		case <-killed:
+			killing = false
+		default:
+		}
 		op := put("n/a", fmt.Sprint(i))
 		_, err := term.Commit(context.Background(), []store.Op{op})
 		switch {
@@ -174,9 +175,6 @@ func TestMembersKilled(t *testing.T) {
 			term = lead(t, s, "a")
 		}
 	}
-	close(stop)
-	<-killer
-	c.WaitReady()
 	commit(t, term, put("n/z", "end"))
 	var got []string
 	for len(got) == 0 || got[len(got)-1] != "n/z=end" {

@@ -21,7 +21,8 @@ type Term struct {
 	s      *Store
 	leader Leader
 	lease  int64
-	value  []byte // of the leader key
+	length time.Duration // of the lease
+	value  []byte        // of the leader key
 
 	// turn is held by the commit under way; what follows it belongs to its holder.
 	turn        chan struct{}
@@ -38,10 +39,10 @@ type Term struct {
 	stop     context.CancelFunc // ends the renewals
 }
 
-func newTerm(s *Store, l Leader, key Entry, expires time.Time) *Term {
+func newTerm(s *Store, l Leader, key Entry, length time.Duration, expires time.Time) *Term {
 	ctx, stop := context.WithCancel(context.Background())
 	t := &Term{
-		s: s, leader: l, lease: key.Lease, value: key.Value,
+		s: s, leader: l, lease: key.Lease, length: length, value: key.Value,
 		turn: make(chan struct{}, 1), modRevision: key.ModRevision, nonce: newNonce(),
 		deadline: expires.Add(-deadlineSlack), done: make(chan struct{}), stop: stop,
 	}

@@ -30,9 +30,10 @@ const (
 )
 
 const (
-	quota       = 8 << 30 // bytes; etcd's own advice for the most
-	retention   = "1h"    // how long old revisions are kept
-	defragFrom  = 64      // MiB free in the database file that make a start defragment it
+	quota       = 8 << 30     // bytes; etcd's own advice for the most
+	retention   = "1h"        // how long old revisions are kept
+	slow        = time.Second // a request that takes longer is worth a warning
+	defragFrom  = 64          // MiB free in the database file that make a start defragment it
 	socketName  = "etcd.sock"
 	maxSockPath = 107 // sockaddr_un.sun_path holds 108 bytes with the final NUL
 )
@@ -161,6 +162,7 @@ func config(dir, name string, client url.URL, log zapcore.Core) *embed.Config {
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, retention
 	c.BootstrapDefragThresholdMegabytes = defragFrom
 	c.EnableGRPCGateway = false
+	c.WarningApplyDuration, c.WarningUnaryRequestDuration = slow, slow
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
 	return c
 }

@@ -105,21 +105,27 @@ func StartN(t testing.TB, n int, args ...string) *Cluster {
 	return c
 }
 
-// WaitReady returns once the cluster answers a linearizable read; the test fails when that takes over 20 s.
+// WaitReady returns once every member answers a linearizable read; the test fails when that takes over 30 s.
 func (c *Cluster) WaitReady() {
-	t := c.Members[0].t
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	for i, m := range c.Members {
+		m.t.Helper()
+		waitReady(m, c.Endpoints[i])
+	}
+}
+
+func waitReady(m *Member, endpoint string) {
+	m.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		s, err := store.Open(ctx, store.Config{Endpoints: c.Endpoints})
+		s, err := store.Open(ctx, store.Config{Endpoints: []string{endpoint}})
 		cancel()
 		if err == nil {
 			s.Close()
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("etcd does not serve: %v\n%s", err, c.Members[0].Log())
+			m.t.Fatalf("etcd does not serve: %v", err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

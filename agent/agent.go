@@ -87,6 +87,7 @@ type Agent struct {
 	stats   statsBook
 	handled atomic.Uint64 // kernel records judged, of those read
 	read    atomic.Uint64 // kernel records read
+	judged  atomic.Uint64 // the last kernel record that held nothing of ours, all before it being judged
 	stopMu  sync.Mutex
 	stop    context.CancelCauseFunc
 
@@ -303,9 +304,7 @@ func (a *Agent) sameBoot() bool {
 
 // saveAll writes what is only kept lazily, before an orderly end.
 func (a *Agent) saveAll() {
-	if a.kernelNew {
-		_ = a.store.save("kernel.json", a.kernel) // logged there
-	}
+	a.saveKernel()
 	if a.contact != nil && *a.contact != a.contactOn {
 		_ = a.store.save("contact.json", keptClock{a.bootID, *a.contact})
 	}

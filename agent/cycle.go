@@ -49,10 +49,12 @@ func (a *Agent) expected() *checks.Inventory {
 
 // takeIn remembers a suite's snapshot as the last one. It runs in the loop.
 func (a *Agent) takeIn(res SuiteResult) {
-	act, _ := Acting(*a.policy.Load(), res.Findings)
+	// What the kernel log says stands for itself: in the tombstone, and in how far it has been read.
+	read := slices.DeleteFunc(slices.Clone(res.Findings), ofKernel)
+	act, _ := Acting(*a.policy.Load(), read)
 	seen := &Seen{At: a.cfg.Clock(), Clean: true}
-	if v := checks.FoldFindings(act); v != checks.Pass && len(act) > 0 || res.Verdict == checks.Unknown {
-		seen.Clean, seen.Why = false, worstOf(act, res.Findings)
+	if v := checks.FoldFindings(act); v != checks.Pass && len(act) > 0 || checks.FoldFindings(read) == checks.Unknown {
+		seen.Clean, seen.Why = false, worstOf(act, read)
 	}
 	a.seen = seen
 	a.lastFound = res.Findings
@@ -180,6 +182,9 @@ func (a *Agent) bury(reason string) {
 }
 
 func (a *Agent) saveKernel() {
+	if seq := a.judged.Load(); a.kernel.Any && seq > 0 {
+		a.advance(seq)
+	}
 	if a.kernelNew && a.store.save("kernel.json", a.kernel) == nil {
 		a.kernelNew = false
 	}

@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/assay-gpu/assay/agent/atomicfile"
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/xid"
@@ -20,6 +22,7 @@ type KernelRecord struct {
 	At   time.Time // by the kernel's clock since boot; it does not jump
 	Line string
 	Lost uint64 // records overwritten before this one could be read
+	Boot string // the boot id it is of; empty when the log does not say
 }
 
 // A KernelLog delivers the kernel log's records in order.
@@ -45,7 +48,7 @@ type sighting struct {
 	event catalog.LogEvent
 }
 
-// readKernel reads the kernel log until ctx ends, judges each line and hands what it finds to the loop.
+// readKernel reads the kernel log until ctx ends and hands what concerns us to the loop. Other records cost no turn of it.
 func (a *Agent) readKernel(ctx context.Context) {
 	var batch []sighting
 	var lost uint64
@@ -63,7 +66,11 @@ func (a *Agent) readKernel(ctx context.Context) {
 			}
 			continue
 		}
-		a.read.Add(1)
+		if rec.Boot != "" && rec.Boot != a.bootID {
+			a.fail(&BootChangedError{a.bootID, rec.Boot})
+			return
+		}
+		n := a.read.Add(1)
 		lost += rec.Lost
 		if s, ok := sight(rec); ok {
 			if len(batch) == 0 {
@@ -71,13 +78,18 @@ func (a *Agent) readKernel(ctx context.Context) {
 			}
 			batch = append(batch, s)
 		}
+		if len(batch) == 0 && lost == 0 && n != 1 {
+			a.judged.Store(rec.Seq)
+			a.handled.Store(n)
+			continue
+		}
 		full := len(batch) >= maxBatch || len(batch) > 0 && time.Since(first) > maxWait
 		if !full && !a.cfg.Kernel.Drained() {
 			continue
 		}
-		b, l, upTo, n := batch, lost, rec.Seq, a.read.Load()
+		b, l := batch, lost
 		batch, lost = nil, 0
-		if a.call(ctx, func() { a.takeKernel(b, l, upTo); a.handled.Store(n) }) != nil {
+		if a.call(ctx, func() { a.takeKernel(b, l, rec.Seq); a.handled.Store(n) }) != nil {
 			return
 		}
 	}
@@ -109,12 +121,25 @@ func (a *Agent) takeKernel(batch []sighting, lost, upTo uint64) {
 		}
 		news = append(news, s.event)
 	}
-	if !a.kernel.Any || upTo > a.kernel.Seq {
-		a.kernel.Any, a.kernel.Seq, a.kernelNew = true, upTo, true
-	}
+	a.advance(upTo)
 	if len(news) > 0 {
 		a.tellKernel(catalog.JudgeLog(news, a.knownHardware(), *a.policy.Load()), first, now)
 	}
+}
+
+// advance moves the place up to which the kernel log has been judged.
+func (a *Agent) advance(upTo uint64) {
+	if !a.kernel.Any || upTo > a.kernel.Seq {
+		a.kernel.Any, a.kernel.Seq, a.kernelNew = true, upTo, true
+	}
+}
+
+// KernelCursor says up to which record an earlier run in stateDir judged the kernel log, and in which boot; ok is false
+// when there was none.
+func KernelCursor(stateDir string) (bootID string, seq uint64, ok bool) {
+	var k keptKernel
+	found, err := atomicfile.ReadJSON(filepath.Join(stateDir, "kernel.json"), &k)
+	return k.BootID, k.Seq, found && err == nil && k.Any
 }
 
 // tellKernel takes in what was found in the kernel log: faults that are due are told at once, the rest with the next

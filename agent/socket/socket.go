@@ -125,6 +125,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 }
 
+// Close gives up a server that is not being served.
+func (s *Server) Close() { s.close() }
+
 func (s *Server) close() {
 	s.listener.Close()
 	_ = os.Remove(s.path) // the next agent replaces one that is left

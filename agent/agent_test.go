@@ -1,0 +1,454 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+func TestCertifiedNodePassesOnItsCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 5))
+		before := b.hw.taken
+		if r := b.prolog(); r.Exit != 0 || r.Message != "" {
+			t.Fatalf("prolog: %+v", r)
+		}
+		if got := b.outcomes(); got[FastPass] != 1 {
+			t.Fatalf("outcomes %v: want one fast_pass", got)
+		}
+		if b.hw.taken != before {
+			t.Fatal("the fast path read the hardware")
+		}
+		// Time alone ends it: 60 s without a snapshot, as when the driver hangs.
+		b.hw.mu.Lock()
+		b.hw.delay = 40 * time.Second
+		b.hw.mu.Unlock()
+		b.wait(65 * time.Second)
+		if st := b.status(); st.FastPath || !strings.Contains(st.Why, "snapshot is") {
+			t.Fatalf("fast path %v, %q: want an old snapshot to end it", st.FastPath, st.Why)
+		}
+	})
+}
+
+func TestPrologSuiteCertifiesAnEnrolledNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		d := b.desired(1, 0)
+		d.State = "enrolled"
+		b.desire(d)
+		b.out.take()
+		if r := b.prolog(); r.Exit != 0 {
+			t.Fatalf("prolog: %+v", r)
+		}
+		got := b.out.take()
+		if len(got) != 1 {
+			t.Fatalf("%d reports, want 1", len(got))
+		}
+		r := got[0]
+		if r.Why != checks.WhyProlog || r.Suite != checks.Quick || r.Verdict != checks.Pass || r.Job == nil || r.Job.ID != "7" || r.Job.User != "ann" || r.Observed {
+			t.Fatalf("report %+v", r)
+		}
+		if len(r.Tested) == 0 || len(r.NotTested) != 0 || len(r.Inventory.GPUs) != 2 {
+			t.Fatalf("tested %v, not tested %v, inventory %+v", r.Tested, r.NotTested, r.Inventory)
+		}
+	})
+}
+
+// The kernel log's line is on its way to the control plane without any wait, and the certificate is void before that.
+func TestHardFaultIsBuriedThenTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 5))
+		b.wait(10 * time.Second)
+		b.out.take()
+		seen := time.Now()
+		b.kernel.add(lineXID79)
+		synctest.Wait()
+		if d := time.Since(seen); d > 2*time.Millisecond {
+			t.Fatalf("told after %s", d)
+		}
+		got := b.out.take()
+		if len(got) != 1 || got[0].Verdict != checks.Fail || got[0].Routine() || got[0].Suite != checks.NoLevel {
+			t.Fatalf("reports %+v", got)
+		}
+		f := got[0].Findings[0]
+		if f.Code != 79 || f.Subject.GPUUUID != "GPU-b" || !f.HardFault() || f.BootID != "boot-1" || f.Subject.Node != "n1" || f.Incident == "" {
+			t.Fatalf("finding %+v", f)
+		}
+		if data, err := os.ReadFile(filepath.Join(b.dir, "tombstone.json")); err != nil || !strings.Contains(string(data), `"serial":5`) {
+			t.Fatalf("tombstone %q, %v", data, err)
+		}
+		// The suite decides now, and the unanswered fault counts against it.
+		b.permit.ans = wire.PermitAnswer{Granted: true, Reason: "assay:Q-7F3K xid 79"}
+		if r := b.prolog(); r.Exit != 1 || !strings.Contains(r.Message, "Q-7F3K") {
+			t.Fatalf("prolog: %+v", r)
+		}
+		// A certificate of the same serial, however fresh, clears nothing. A later one does.
+		b.desire(b.desired(2, 5))
+		if st := b.status(); st.FastPath || st.Tombstone == nil {
+			t.Fatalf("fast path %v, tombstone %v after the same serial", st.FastPath, st.Tombstone)
+		}
+		b.desire(b.desired(3, 6))
+		if st := b.status(); !st.FastPath || st.Tombstone != nil || len(st.OpenFaults) != 0 {
+			t.Fatalf("fast path %v (%s), tombstone %v, open %v after a later serial", st.FastPath, st.Why, st.Tombstone, st.OpenFaults)
+		}
+		// The same fault again is news then, though it was told within the minute.
+		b.out.take()
+		b.kernel.add(lineXID79)
+		synctest.Wait()
+		if got := b.out.take(); len(got) != 1 || b.status().Tombstone == nil {
+			t.Fatalf("%d reports, tombstone %v", len(got), b.status().Tombstone)
+		}
+	})
+}
+
+func TestTombstoneAndPlaceSurviveARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		b.desire(b.desired(1, 5))
+		b.kernel.add(lineXID79)
+		synctest.Wait()
+		b.out.take()
+		b.restart()
+		defer b.end()
+		if st := b.status(); st.Tombstone == nil || st.FastPath || len(st.OpenFaults) != 1 || st.Certificate == nil {
+			t.Fatalf("status after restart %+v", st)
+		}
+		for _, r := range b.out.take() {
+			for _, f := range r.Findings {
+				if f.Code == 79 && r.ID[0] == 'k' {
+					t.Fatalf("told again from the kernel log after a restart: %+v", r)
+				}
+			}
+		}
+	})
+}
+
+func TestFloodIsFewReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 5))
+		b.out.take()
+		const n = 100_000
+		lines := make([]string, n)
+		for i := range lines {
+			lines[i] = lineXID79
+		}
+		b.kernel.add(lines...)
+		synctest.Wait()
+		if got := b.out.take(); len(got) != 1 {
+			t.Fatalf("%d reports for %d lines", len(got), n)
+		}
+		b.wait(61 * time.Second)
+		b.out.take()
+		b.kernel.add(lineXID79)
+		synctest.Wait()
+		got := b.out.take()
+		if len(got) != 1 || got[0].Findings[0].Count != n+1 {
+			t.Fatalf("after a minute: %+v", got)
+		}
+		st, err := b.agent.Stats(t.Context())
+		if err != nil || st.KernelRecords != n+1 || st.XIDs[XIDKey{79, "GPU-b"}] != n+1 {
+			t.Fatalf("stats %+v, %v", st, err)
+		}
+	})
+}
+
+func TestAnApplicationFaultChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 5))
+		b.out.take()
+		b.kernel.add(lineXID31)
+		synctest.Wait()
+		if got := b.out.take(); len(got) != 0 {
+			t.Fatalf("told at once: %+v", got)
+		}
+		if st := b.status(); !st.FastPath {
+			t.Fatalf("fast path ended: %s", st.Why)
+		}
+		b.wait(31 * time.Second)
+		got := b.out.take()
+		if len(got) != 1 || !got[0].Routine() || len(got[0].Findings) != 1 || got[0].Findings[0].Code != 31 {
+			t.Fatalf("routine report %+v", got)
+		}
+	})
+}
+
+func TestALostGPUIsFoundByTheCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 5))
+		b.wait(31 * time.Second)
+		b.out.take()
+		b.hw.change(func(s *catalog.Snapshot) { s.GPUs[1].Call.Lost = true })
+		b.wait(30 * time.Second)
+		got := b.out.take()
+		if len(got) != 1 || got[0].Verdict != checks.Fail {
+			t.Fatalf("reports %+v", got)
+		}
+		if st := b.status(); st.Tombstone == nil || st.Verdict != checks.Fail {
+			t.Fatalf("tombstone %v, verdict %v", st.Tombstone, st.Verdict)
+		}
+		// Told once, then once a minute at most, ever more seldom; the cycles between are told by the heartbeat.
+		n := 0
+		for range 20 {
+			b.wait(30 * time.Second)
+			n += len(b.out.take())
+		}
+		if n < 3 || n > 5 {
+			t.Fatalf("%d reports in ten minutes of the same fault", n)
+		}
+		// A job on that GPU is refused without a permit; one on the other asks.
+		b.permit.err = errors.New("connection refused")
+		if r := b.agent.Hook(t.Context(), NewHookRequest(Prolog, map[string]string{"SLURM_JOB_ID": "9", "SLURM_JOB_GPUS": "1"})); r.Exit != 1 {
+			t.Fatalf("prolog of a job on the lost GPU: %+v", r)
+		}
+		if !b.permit.asks[0].OwnGPU || b.permit.asks[0].Report.Verdict != checks.Fail {
+			t.Fatalf("permit asked: %+v", b.permit.asks[0])
+		}
+	})
+}
+
+func TestPrologKeepsItsBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 0))
+		b.hw.mu.Lock()
+		b.hw.delay = time.Hour
+		b.hw.mu.Unlock()
+		start := time.Now()
+		r := b.prolog()
+		if d := time.Since(start); r.Exit != 0 || d > 15*time.Second {
+			t.Fatalf("%+v after %s: want Unknown to pass within the budget", r, d)
+		}
+		if !strings.Contains(r.Message, "did not end within its 14s") {
+			t.Fatalf("message %q", r.Message)
+		}
+		if got := b.outcomes(); got[UnknownPass] != 1 {
+			t.Fatalf("outcomes %v", got)
+		}
+	})
+}
+
+func TestPermitIsWaitedForNoLongerThanPolicySays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 0))
+		b.permit.after = time.Hour
+		b.hw.change(func(s *catalog.Snapshot) { s.GPUs[1].RowRemap.Failed = true })
+		start := time.Now()
+		if r := b.prolog(); r.Exit != 1 || !strings.Contains(r.Message, "no answer within 4s") {
+			t.Fatalf("hard fault without an answer: %+v", r)
+		}
+		if d := time.Since(start); d != 4*time.Second {
+			t.Fatalf("waited %s", d)
+		}
+		b.hw.change(func(s *catalog.Snapshot) { s.GPUs[1].RowRemap.Failed, s.GPUs[1].RowRemap.Correctable = false, 11 })
+		if r := b.prolog(); r.Exit != 0 || !strings.Contains(r.Message, "11 rows") {
+			t.Fatalf("soft fault without an answer: %+v", r)
+		}
+	})
+}
+
+func TestObserveModeSaysAndDoesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		d := b.desired(1, 0)
+		d.Policy.Mode, d.State = policy.Observe, "enrolled"
+		b.desire(d)
+		b.hw.change(func(s *catalog.Snapshot) { s.GPUs[1].RowRemap.Failed = true })
+		b.out.take()
+		r := b.prolog()
+		if r.Exit != 0 || !strings.Contains(r.Message, "would have asked to refuse") {
+			t.Fatalf("prolog %+v", r)
+		}
+		got := b.out.take()
+		if len(got) != 1 || !got[0].Observed || got[0].Verdict != checks.Fail {
+			t.Fatalf("reports %+v", got)
+		}
+		if len(b.permit.asks) != 0 || b.status().Tombstone != nil {
+			t.Fatal("observe mode asked for a permit or voided a certificate")
+		}
+		b.wait(31 * time.Second)
+		b.out.take()
+		// Switched to act, what was observed is told anew and acted on.
+		d = b.desired(2, 0)
+		d.Policy.Version = 2
+		b.desire(d)
+		b.wait(31 * time.Second)
+		got = b.out.take()
+		if len(got) != 1 || got[0].Observed || b.status().Tombstone == nil {
+			t.Fatalf("after the switch: %+v, tombstone %v", got, b.status().Tombstone)
+		}
+	})
+}
+
+func TestCertificateEndsOnTheBootClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		b.desire(b.desired(1, 5))
+		b.wait(30 * time.Minute)
+		b.restart() // what is left is computed from the boot clock on disk
+		if st := b.status(); st.Certificate == nil || st.Certificate.Remaining < 1799 || st.Certificate.Remaining > 1801 {
+			t.Fatalf("certificate after half an hour and a restart: %+v", st.Certificate)
+		}
+		// A copy of the same serial that claims more time is not believed.
+		b.desire(b.desired(2, 5))
+		if st := b.status(); st.Certificate.Remaining > 1801 {
+			t.Fatalf("the same serial moved its end: %+v", st.Certificate)
+		}
+		b.wait(91 * time.Minute)
+		if st := b.status(); st.FastPath || !strings.Contains(st.Why, "expired") {
+			t.Fatalf("fast path %v, %q after grace", st.FastPath, st.Why)
+		}
+		b.boot = "boot-2"
+		b.wait(31 * time.Second)
+		var booted *BootChangedError
+		if err := <-b.ended; !errors.As(err, &booted) {
+			t.Fatalf("run ended with %v", err)
+		}
+		b.ended <- nil
+		b.restart()
+		defer b.end()
+		if st := b.status(); st.Certificate != nil || st.ContactAge != nil {
+			t.Fatalf("after another boot: %+v", st)
+		}
+	})
+}
+
+func TestOfflineNodePassesForFourHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer func() { b.end() }()
+		d := b.desired(1, 5)
+		d.Certificate.RemainingSeconds, d.Certificate.GraceRemainingSeconds = 12*3600, 24*3600
+		b.desire(d)
+		b.wait(3*time.Hour + 50*time.Minute)
+		b.restart()
+		b.wait(time.Second)
+		if st := b.status(); !st.FastPath {
+			t.Fatalf("after 3 h 50 offline: %s", st.Why)
+		}
+		b.wait(11 * time.Minute)
+		if st := b.status(); st.FastPath || !strings.Contains(st.Why, "last heard") {
+			t.Fatalf("after 4 h offline: fast path %v, %q", st.FastPath, st.Why)
+		}
+	})
+}
+
+func TestEpilogComparesWithTheProlog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer func() { b.end() }()
+		b.desire(b.desired(1, 5))
+		b.prolog()
+		synctest.Wait()
+		hb, err := b.agent.Heartbeat(t.Context())
+		if err != nil || fmt.Sprint(hb.JobsOnNode) != "[7]" || hb.CertSerial != 5 {
+			t.Fatalf("heartbeat %+v, %v", hb, err)
+		}
+		b.restart() // the baseline is on disk
+		b.hw.change(func(s *catalog.Snapshot) { s.GPUs[0].ECC.VolatileCorrected = 3; s.GPUs[1].ECC.VolatileCorrected = 9 })
+		b.out.take()
+		ep := NewHookRequest(Epilog, map[string]string{"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0"})
+		r := b.agent.Hook(t.Context(), ep)
+		if r.Exit != 0 || !strings.Contains(r.Message, "3 corrected errors while the job ran") {
+			t.Fatalf("epilog %+v", r)
+		}
+		got := b.out.take()
+		if len(got) != 1 || got[0].Why != checks.WhyEpilog || got[0].Job.ID != "7" || got[0].Verdict != checks.Pass {
+			t.Fatalf("reports %+v", got)
+		}
+		// Without a baseline nothing is known.
+		b.agent.Hook(t.Context(), ep)
+		got = b.out.take()
+		if len(got) != 1 || got[0].Verdict != checks.Unknown {
+			t.Fatalf("without a baseline: %+v", got)
+		}
+	})
+}
+
+func TestSnapshotsAreSharedAndFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 0))
+		b.hw.mu.Lock()
+		b.hw.delay = time.Second
+		before := b.hw.taken
+		b.hw.mu.Unlock()
+		done := make(chan Reply)
+		for range 8 {
+			go func() { done <- b.prolog() }()
+		}
+		for range 8 {
+			if r := <-done; r.Exit != 0 {
+				t.Fatalf("prolog %+v", r)
+			}
+		}
+		// The first starts one at once; those who came later may not have it, and share the next.
+		if n := b.hw.taken - before; n > 2 {
+			t.Fatalf("%d snapshots for eight prologs at once", n)
+		}
+	})
+}
+
+func TestUnenrolledNodePasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.hw.err = errors.New("no driver")
+		b.run()
+		defer b.end()
+		if r := b.prolog(); r.Exit != 0 || !strings.Contains(r.Message, "not enrolled") {
+			t.Fatalf("prolog %+v", r)
+		}
+	})
+}
+
+func TestALostTombstoneFileRefusesTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		if err := os.WriteFile(filepath.Join(b.dir, "tombstone.json"), []byte(`{"serial":`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := New(Config{Node: "n1", StateDir: b.dir, BootID: func() (string, error) { return "b", nil }, Prober: b.hw, Clock: func() time.Duration { return 0 }, Log: discard()})
+		if err == nil || !strings.Contains(err.Error(), "tombstone") {
+			t.Fatalf("New: %v: want it to refuse a torn tombstone", err)
+		}
+	})
+}

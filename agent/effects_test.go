@@ -1,0 +1,334 @@
+package agent
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func (b *bench) effect(id, kind string, args map[string]string) wire.Effect {
+	now := time.Now()
+	return wire.Effect{ID: id, Node: "n1", Kind: kind, Term: 1, Args: args, BootID: b.boot, Created: now, Deadline: now.Add(10 * time.Minute)}
+}
+
+// result waits for the next result and acknowledges it.
+func (b *bench) result() wire.EffectResult {
+	b.t.Helper()
+	r, err := b.agent.NextResult(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.agent.ResultSent(r.ID)
+	return r
+}
+
+func TestAScreenIsReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer func() { b.end() }()
+		// A fault of before is why the screen is asked for; it does not count against it.
+		b.desire(b.desired(1, 5))
+		b.kernel.add(lineXID79)
+		synctest.Wait()
+		d := b.desired(2, 0)
+		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectScreen, map[string]string{"level": "standard"})}
+		b.out.take()
+		b.desire(d)
+		r := b.result()
+		if r.ID != "e1" || r.Outcome != "done" || r.BootID != "boot-1" || r.Node != "n1" {
+			t.Fatalf("result %+v", r)
+		}
+		got := b.out.take()
+		if len(got) != 1 || got[0].Why != checks.WhyScreen || got[0].Screen != "e1" || got[0].Suite != checks.Standard || got[0].Verdict != checks.Pass {
+			t.Fatalf("reports %+v", got)
+		}
+		// The same desired state again, and a restart, do nothing more.
+		b.desire(d)
+		b.restart()
+		b.desire(d)
+		for _, r := range b.out.take() {
+			if r.Screen != "" {
+				t.Fatalf("screened again: %+v", r)
+			}
+		}
+		if r, ok := b.agent.effects.unsent(); ok {
+			t.Fatalf("result sent again: %+v", r)
+		}
+	})
+}
+
+func TestAFaultDuringAScreenFailsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.hw.mu.Lock()
+		b.hw.delay = time.Second
+		b.hw.mu.Unlock()
+		b.wait(2 * time.Second)
+		d := b.desired(1, 0)
+		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectScreen, map[string]string{"level": "quick"})}
+		b.desire(d)
+		b.wait(500 * time.Millisecond)
+		b.kernel.add(lineXID79)
+		if r := b.result(); r.Detail != "verdict fail" {
+			t.Fatalf("result %+v", r)
+		}
+	})
+}
+
+func TestAScreenAtAnUnknownLevelFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		d := b.desired(1, 0)
+		d.Effects = []wire.Effect{
+			b.effect("e1", lifecycle.EffectScreen, map[string]string{"level": "deepest"}),
+			b.effect("e2", lifecycle.EffectDrain, nil),
+		}
+		b.desire(d)
+		if r := b.result(); r.Outcome != "failed" || !strings.Contains(r.Detail, "deepest") {
+			t.Fatalf("result %+v", r)
+		}
+		if r := b.result(); r.ID != "e2" || r.Outcome != "skipped" {
+			t.Fatalf("a kind that is not the agent's: %+v", r)
+		}
+	})
+}
+
+func TestAnEffectOfAnotherBootIsSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		e := b.effect("e1", lifecycle.EffectResetGPU, map[string]string{"gpus": "GPU-a"})
+		e.BootID = "boot-0"
+		d := b.desired(1, 0)
+		d.Effects = []wire.Effect{e}
+		b.desire(d)
+		if r := b.result(); r.Outcome != "skipped" || len(b.runner.resets) != 0 {
+			t.Fatalf("result %+v, resets %v", r, b.runner.resets)
+		}
+	})
+}
+
+func TestAResetNeedsAQuietGPU(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.runner.holders = []string{"pid 4242 (python3)"}
+		d := b.desired(1, 0)
+		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectResetGPU, map[string]string{"gpus": "GPU-a,GPU-b"})}
+		b.desire(d)
+		if r := b.result(); r.Outcome != "failed" || !strings.Contains(r.Detail, "4242") || len(b.runner.resets) != 0 {
+			t.Fatalf("with an open device: %+v, resets %v", r, b.runner.resets)
+		}
+		b.runner.holders = nil
+		d.Version, d.Effects = 2, []wire.Effect{b.effect("e2", lifecycle.EffectResetGPU, map[string]string{"gpus": "GPU-a,GPU-b"})}
+		b.desire(d)
+		if r := b.result(); r.Outcome != "done" || strings.Join(b.runner.resets, " ") != "GPU-a GPU-b" || b.hw.quiesced != 2 {
+			t.Fatalf("result %+v, resets %v, quiesced %d", r, b.runner.resets, b.hw.quiesced)
+		}
+		b.runner.err = errors.New("in use")
+		d.Version, d.Effects = 3, []wire.Effect{b.effect("e3", lifecycle.EffectResetGPU, map[string]string{"gpus": "GPU-a"})}
+		b.desire(d)
+		if r := b.result(); r.Outcome != "failed" || !strings.Contains(r.Detail, "in use") {
+			t.Fatalf("result %+v", r)
+		}
+	})
+}
+
+// A reboot is done when the node comes back in another boot, and is not asked for twice.
+func TestAReboot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		d := b.desired(1, 0)
+		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectReboot, nil)}
+		b.desire(d)
+		if b.runner.reboots != 1 {
+			t.Fatalf("%d reboots", b.runner.reboots)
+		}
+		b.restart() // stopped by the shutdown, started again because it was slow
+		b.desire(d)
+		if b.runner.reboots != 1 {
+			t.Fatalf("rebooted again after a restart: %d", b.runner.reboots)
+		}
+		b.stop()
+		<-b.ended
+		b.ended <- nil
+		b.boot = "boot-2"
+		b.restart()
+		defer b.end()
+		b.desire(d)
+		if r := b.result(); r.Outcome != "done" || r.BootID != "boot-2" || b.runner.reboots != 1 {
+			t.Fatalf("result %+v, %d reboots", r, b.runner.reboots)
+		}
+	})
+}
+
+func TestARebootThatDoesNotComeFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		d := b.desired(1, 0)
+		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectReboot, nil)}
+		b.desire(d)
+		b.wait(11 * time.Minute)
+		if r := b.result(); r.Outcome != "failed" || !strings.Contains(r.Detail, "did not go down") {
+			t.Fatalf("result %+v", r)
+		}
+	})
+}
+
+func TestAResetCutOffByTheAgentsEndFails(t *testing.T) {
+	dir := t.TempDir()
+	s := store{dir, discard()}
+	book, err := openEffects(s, "boot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := wire.Effect{ID: "e1", Kind: lifecycle.EffectResetGPU}
+	book.want([]wire.Effect{e})
+	if _, resumed, _, ok, err := book.begin(); !ok || resumed || err != nil {
+		t.Fatalf("begin: resumed %v ok %v err %v", resumed, ok, err)
+	}
+	// The agent is killed here. The next one finds that it had begun.
+	book, err = openEffects(s, "boot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	book.want([]wire.Effect{e})
+	if _, resumed, in, ok, err := book.begin(); !ok || !resumed || in != "boot-1" || err != nil {
+		t.Fatalf("begin after a restart: resumed %v in %q ok %v err %v", resumed, in, ok, err)
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		d := b.desired(1, 0)
+		d.Effects = []wire.Effect{
+			b.effect("e1", lifecycle.EffectEvidence, map[string]string{"case": "Q-7F3K"}),
+			b.effect("e2", lifecycle.EffectEvidence, map[string]string{"case": "../../etc"}),
+		}
+		b.desire(d)
+		r := b.result()
+		if r.Outcome != "done" || len(r.Refs["snapshot.json"]) != 64 || !strings.HasPrefix(r.Detail, "partial: no kernel log") {
+			t.Fatalf("result %+v", r)
+		}
+		c, err := ReadCapture(filepath.Join(b.dir, "evidence", "Q-7F3K"))
+		if err != nil || len(c.Snapshot.GPUs) != 2 || c.Expected == nil {
+			t.Fatalf("capture %+v, %v", c, err)
+		}
+		if r := b.result(); r.Outcome != "failed" {
+			t.Fatalf("a path for a case: %+v", r)
+		}
+		// The driver hangs: what can be had is had by the deadline, and it says so.
+		b.hw.mu.Lock()
+		b.hw.delay = time.Hour
+		b.hw.mu.Unlock()
+		d.Version, d.Effects = 2, []wire.Effect{b.effect("e3", lifecycle.EffectEvidence, map[string]string{"case": "Q-2"})}
+		b.desire(d)
+		start := time.Now()
+		if r := b.result(); r.Outcome != "done" || !strings.HasPrefix(r.Detail, "partial") || time.Since(start) > 10*time.Minute+time.Second {
+			t.Fatalf("result %+v after %s", r, time.Since(start))
+		}
+	})
+}
+
+// An effect that cannot be remembered is not begun: it might be done twice.
+func TestAnEffectWaitsForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		if err := os.Mkdir(filepath.Join(b.dir, "effects.json"), 0o700); err != nil { // nothing can be renamed over it
+			t.Fatal(err)
+		}
+		d := b.desired(1, 0)
+		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectReboot, nil)}
+		b.desire(d)
+		b.wait(20 * time.Second)
+		if b.runner.reboots != 0 {
+			t.Fatal("rebooted without having it on disk")
+		}
+		if err := os.Remove(filepath.Join(b.dir, "effects.json")); err != nil {
+			t.Fatal(err)
+		}
+		b.wait(6 * time.Second)
+		if b.runner.reboots != 1 {
+			t.Fatalf("%d reboots once the disk is back", b.runner.reboots)
+		}
+	})
+}
+
+func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
+	c := Capture{CaptureMeta: CaptureMeta{Node: "gpu-017", BootID: "boot-1", At: time.Unix(1_700_000_000, 0).UTC()}, Snapshot: wellSnapshot(), Policy: (&bench{}).desired(1, 0).Policy}
+	c.Snapshot.Node = "gpu-017"
+	c.Kernel = []KernelRecord{{Seq: 1, At: c.At, Line: lineXID79}, {Seq: 2, At: c.At, Line: lineXID31}}
+	dir := t.TempDir()
+	if _, err := c.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	back, err := ReadCapture(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := c.Judge(checks.Quick), back.Judge(checks.Quick)
+	if showFindings(want) != showFindings(got) || want.Verdict != checks.Fail {
+		t.Fatalf("judged again:\n%s\nwant\n%s", showFindings(got), showFindings(want))
+	}
+	red, err := c.Redact([]byte("salt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = t.TempDir()
+	if _, err := red.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"gpu-017", "GPU-a", "\"s0\"", "python3", "boot-1"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(data), secret) {
+				t.Errorf("%s still holds %s", filepath.Base(f), secret)
+			}
+		}
+	}
+	if r := red.Judge(checks.Quick); r.Verdict != want.Verdict || len(r.Findings) != len(want.Findings) {
+		t.Fatalf("redacted: %s, %d findings; want %s, %d", r.Verdict, len(r.Findings), want.Verdict, len(want.Findings))
+	}
+}
+
+// showFindings puts findings in a form to compare.
+func showFindings(r SuiteResult) string {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		b.WriteString(f.Check + " " + f.Subject.Key() + " " + f.Verdict.String() + " " + f.Action.String() + " " + f.Reason + " " + f.Incident + "\n")
+	}
+	return b.String()
+}

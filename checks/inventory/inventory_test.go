@@ -46,6 +46,7 @@ func TestJudge(t *testing.T) {
 		{"two missing", Reading{Count: 1, GPUs: gpus("2")}, accepted("123"), policy.Inventory{}, "!fail reboot gpu/GPU-1; !fail reboot gpu/GPU-3", "1 of 3"},
 		{"all missing", Reading{}, accepted("12"), policy.Inventory{}, "!fail reboot gpu/GPU-1; !fail reboot gpu/GPU-2", "0 of 2"},
 		{"one less than policy wants, none known", Reading{Count: 2, GPUs: gpus("12")}, nil, policy.Inventory{Count: 3}, "!fail reboot node", "counts 2 GPUs of 3"},
+		{"the only one policy wants", Reading{}, nil, policy.Inventory{Count: 1}, "!fail reboot node", "counts 0 GPUs of 1"},
 		{"policy wants more than were accepted", Reading{Count: 3, GPUs: gpus("123")}, accepted("123"), policy.Inventory{Count: 4}, "!fail reboot node", "counts 3 GPUs of 4"},
 		{"policy wants fewer than were accepted", Reading{Count: 2, GPUs: gpus("12")}, accepted("123"), policy.Inventory{Count: 2}, "fail fix_config gpu/GPU-3", "though the count is what policy wants"},
 		{"one more than policy wants", Reading{Count: 3, GPUs: gpus("123")}, accepted("123"), policy.Inventory{Count: 2}, "fail fix_config node", "counts 3 GPUs, 1 more"},

@@ -1,0 +1,246 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-gpu/assay/checks/policy"
+)
+
+// A subject is one package, what to change in it, and the package whose tests must notice.
+type subject struct {
+	pkg        string   // folder below checks; "." for checks itself
+	judges     []string // functions that turn a reading into findings
+	thresholds []string // expressions, as the source has them
+	tests      string   // the package whose tests are run; empty: pkg's own
+}
+
+var subjects = []subject{
+	{pkg: "ecc", judges: []string{"Judge"}, thresholds: []string{"p.MaxVolatileUncorrected", "p.MaxVolatileCorrected", "p.RequireEnabled"}},
+	{pkg: "rowremap", judges: []string{"Judge"}, thresholds: []string{"p.MaxCorrectable"}},
+	{pkg: "recovery", judges: []string{"Judge"}},
+	{pkg: "driver", judges: []string{"JudgeCall", "JudgeInit"}, thresholds: []string{"hungChildren"}},
+	{pkg: "inventory", judges: []string{"Judge"}, thresholds: []string{"j.policy.Count"}},
+	{pkg: "xid", judges: []string{"Judge"}},
+	{pkg: "catalog", judges: []string{"Judge", "JudgeLog"}, thresholds: []string{"p.Agent.HungChildren"}},
+	{pkg: ".", thresholds: []string{"g.gap", "g.cause"}},
+	{pkg: "policy", tests: "policy/policyfile"}, // its defaults
+}
+
+func TestNoMutantSurvives(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the tests of every check")
+	}
+	for _, s := range subjects {
+		t.Run(filepath.Join("checks", s.pkg), func(t *testing.T) { s.run(t) })
+	}
+}
+
+func (s subject) run(t *testing.T) {
+	dir, err := filepath.Abs(filepath.Join("..", s.pkg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := "1"
+	if s.pkg == "." || s.pkg == "policy" {
+		step = "1_000_000_000" // the 64-bit values are durations; the one size in bytes moves as far
+	}
+	r, err := newRewriter(dir, step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range s.judges {
+		if err := r.constant(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range s.thresholds {
+		r.threshold(e)
+		if r.targets[e] == 0 {
+			t.Errorf("%s is not compared anywhere in checks/%s", e, s.pkg)
+		}
+	}
+	if s.pkg == "policy" {
+		r.defaults(t)
+	}
+	out := t.TempDir()
+	overlay, err := r.write(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := dir
+	if s.tests != "" {
+		tests = filepath.Join(dir, "..", s.tests)
+	}
+	binary := build(t, out, tests, overlay)
+	if text, failed := runTests(t, binary, tests, 0); failed {
+		t.Fatalf("the rewritten source fails without a mutant:\n%s", text)
+	}
+	killed := 0
+	for _, m := range r.mutants {
+		if text, failed := runTests(t, binary, tests, m.number); !failed {
+			t.Errorf("survives: %s\n%s", m.what, text)
+			continue
+		}
+		killed++
+	}
+	t.Logf("%d of %d mutants noticed", killed, len(r.mutants))
+	if len(r.mutants) == 0 {
+		t.Error("no mutant was made")
+	}
+}
+
+// build compiles the tests of the package in dir over the rewritten source.
+func build(t *testing.T, out, dir string, overlay map[string]string) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(out, "overlay.json")
+	if err := os.WriteFile(list, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(out, "mutants.test")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", list, "-o", binary, ".")
+	cmd.Dir = dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("the rewritten source does not compile: %v\n%s", err, text)
+	}
+	return binary
+}
+
+// runTests runs the tests with one mutant at work, 0 for none, and reports whether any failed.
+func runTests(t *testing.T, binary, dir string, number int) (output string, failed bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	args := []string{"-test.failfast", "-test.skip=Flood|Allocates", "-test.timeout=50s"}
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), fmt.Sprintf("ASSAY_MUTANT=%d", number), "RAPID_NOFAILFILE=true", "RAPID_CHECKS=20")
+	var b bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &b, &b
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return b.String(), err != nil
+}
+
+// defaults makes two mutants of every value that the built-in policy sets.
+func (r *rewriter) defaults(t *testing.T) {
+	t.Helper()
+	var f *file
+	for name, x := range r.files {
+		if filepath.Base(name) == "default.go" {
+			f = x
+		}
+	}
+	if f == nil {
+		t.Fatal("no default.go")
+	}
+	var walk func(lit *ast.CompositeLit, typ reflect.Type)
+	walk = func(lit *ast.CompositeLit, typ reflect.Type) {
+		for _, e := range lit.Elts {
+			kv := e.(*ast.KeyValueExpr)
+			field, ok := typ.FieldByName(kv.Key.(*ast.Ident).Name)
+			if !ok {
+				t.Fatalf("policy has no field %s", f.source(kv.Key))
+			}
+			if sub, ok := kv.Value.(*ast.CompositeLit); ok {
+				walk(sub, field.Type)
+				continue
+			}
+			n := r.add(f, kv.Pos(), "the default of %s is one unit more, or another", field.Name)
+			r.add(f, kv.Pos(), "the default of %s is one unit less, or another", field.Name)
+			f.replace(kv.Value, fmt.Sprintf("mutantShift[%s](%d, %s)", strings.TrimPrefix(field.Type.String(), "policy."), n, f.source(kv.Value)))
+		}
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		lit, ok := n.(*ast.CompositeLit)
+		if ok && f.source(lit.Type) == "Policy" {
+			walk(lit, reflect.TypeFor[policy.Policy]())
+			return false
+		}
+		return true
+	})
+}
+
+// Every number and switch that a policy holds for a check is among the thresholds above.
+func TestEveryThresholdIsMoved(t *testing.T) {
+	var have []string
+	for _, s := range subjects {
+		for _, e := range s.thresholds {
+			have = append(have, e[strings.LastIndex(e, ".")+1:])
+		}
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[policy.ECC](), reflect.TypeFor[policy.RowRemap](), reflect.TypeFor[policy.Inventory]()} {
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			if f.Type.Kind() != reflect.String && !slices.Contains(have, f.Name) {
+				t.Errorf("policy.%s.%s is not moved", typ.Name(), f.Name)
+			}
+		}
+	}
+}
+
+// A harness that notices nothing would pass as well: it must report a test that looks at nothing.
+func TestASurvivorIsReported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs a test")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module example.com/blind\n\ngo 1.26\n",
+		"a.go":      "package blind\n\ntype limits struct{ Max int }\n\nfunc Over(n int, p limits) bool { return n > p.Max }\n",
+		"a_test.go": "package blind\n\nimport \"testing\"\n\nfunc TestOver(t *testing.T) {\n\tif !Over(9, limits{3}) || Over(1, limits{3}) {\n\t\tt.Error(\"far from the limit\")\n\t}\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := newRewriter(dir, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.threshold("p.Max")
+	out := t.TempDir()
+	overlay, err := r.write(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The helper's verdicts need package checks, which this module does not know.
+	helper := overlay[filepath.Join(dir, "zz_mutant.go")]
+	text, err := os.ReadFile(helper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut, _, _ := strings.Cut(string(text), "// mutantVerdict")
+	if err := os.WriteFile(helper, []byte(strings.Replace(cut, "\t\"github.com/assay-gpu/assay/checks\"\n", "", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	binary := build(t, out, dir, overlay)
+	survivors := 0
+	for _, m := range r.mutants {
+		if _, failed := runTests(t, binary, dir, m.number); !failed {
+			survivors++
+		}
+	}
+	if len(r.mutants) != 2 || survivors != 2 {
+		t.Errorf("%d of %d mutants survive a test that looks far from the limit, want 2 of 2", survivors, len(r.mutants))
+	}
+}

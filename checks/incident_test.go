@@ -107,6 +107,11 @@ func TestGroupIncidents(t *testing.T) {
 		{"of two such causes it goes with its own GPU's", []Finding{
 			xidAt(0, "g1", 145, Fail, Drain, false), xidAt(1, "g2", 145, Fail, Drain, false), with(teardownAt(40, "g1"), named(145)),
 		}, "A B a"},
+		{"two faults of one GPU, at the gap", []Finding{dbeAt(0, "g1"), xidAt(30, "g1", 95, Fail, ResetGPU, true)}, "A a"},
+		{"two faults of one GPU, after the gap", []Finding{dbeAt(0, "g1"), xidAt(30.001, "g1", 95, Fail, ResetGPU, true)}, "A B"},
+		{"each within the gap of the one before it", []Finding{dbeAt(0, "g1"), xidAt(20, "g1", 95, Fail, ResetGPU, true), xidAt(40, "g1", 140, Fail, ResetGPU, true)}, "A a a"},
+		{"a cause that is named, at its time's end", []Finding{xidAt(0, "g1", 149, Fail, Drain, false), with(teardownAt(45, "g2"), named(149))}, "A a"},
+		{"a cause that is named, too long ago", []Finding{xidAt(0, "g1", 149, Fail, Drain, false), with(teardownAt(45.001, "g2"), named(149))}, "A b"},
 		{"a hung GPU says so every 45 s", []Finding{xidAt(0, "g1", 119, Fail, ResetGPU, true), xidAt(45, "g1", 119, Fail, ResetGPU, true), xidAt(90, "g1", 119, Fail, ResetGPU, true)}, "A a a"},
 		{"at twice the cause's time a repeat still belongs", []Finding{xidAt(0, "g1", 119, Fail, ResetGPU, true), xidAt(90, "g1", 119, Fail, ResetGPU, true)}, "A a"},
 		{"after it the repeat is news", []Finding{xidAt(0, "g1", 119, Fail, ResetGPU, true), xidAt(90.001, "g1", 119, Fail, ResetGPU, true)}, "A B"},

@@ -60,7 +60,7 @@ func root() *cobra.Command {
 		Args:          cobra.NoArgs,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(serveCommand(), configCommand())
+	cmd.AddCommand(serveCommand(), configCommand(), demoCommand())
 	return cmd
 }
 

@@ -22,20 +22,18 @@ func TestCertifiedNodePassesOnItsCertificate(t *testing.T) {
 		b.run()
 		defer b.end()
 		b.desire(b.desired(1, 5))
-		before := b.hw.taken
+		before, _ := b.hw.counts()
 		if r := b.prolog(); r.Exit != 0 || r.Message != "" {
 			t.Fatalf("prolog: %+v", r)
 		}
 		if got := b.outcomes(); got[FastPass] != 1 {
 			t.Fatalf("outcomes %v: want one fast_pass", got)
 		}
-		if b.hw.taken != before {
+		if n, _ := b.hw.counts(); n != before {
 			t.Fatal("the fast path read the hardware")
 		}
 		// Time alone ends it: 60 s without a snapshot, as when the driver hangs.
-		b.hw.mu.Lock()
-		b.hw.delay = 40 * time.Second
-		b.hw.mu.Unlock()
+		b.hw.slow(40 * time.Second)
 		b.wait(65 * time.Second)
 		if st := b.status(); st.FastPath || !strings.Contains(st.Why, "snapshot is") {
 			t.Fatalf("fast path %v, %q: want an old snapshot to end it", st.FastPath, st.Why)
@@ -96,7 +94,7 @@ func TestHardFaultIsBuriedThenTold(t *testing.T) {
 			t.Fatalf("tombstone %q, %v", data, err)
 		}
 		// The suite decides now, and the unanswered fault counts against it.
-		b.permit.ans = wire.PermitAnswer{Granted: true, Reason: "assay:Q-7F3K xid 79"}
+		b.permit.set(func(p *fakePermits) { p.ans = wire.PermitAnswer{Granted: true, Reason: "assay:Q-7F3K xid 79"} })
 		if r := b.prolog(); r.Exit != 1 || !strings.Contains(r.Message, "Q-7F3K") {
 			t.Fatalf("prolog: %+v", r)
 		}
@@ -149,7 +147,7 @@ func TestFloodIsFewReports(t *testing.T) {
 		defer b.end()
 		b.desire(b.desired(1, 5))
 		b.out.take()
-		const n = 100_000
+		const n = 50_000
 		lines := make([]string, n)
 		for i := range lines {
 			lines[i] = lineXID79
@@ -224,12 +222,12 @@ func TestALostGPUIsFoundByTheCycle(t *testing.T) {
 			t.Fatalf("%d reports in ten minutes of the same fault", n)
 		}
 		// A job on that GPU is refused without a permit; one on the other asks.
-		b.permit.err = errors.New("connection refused")
+		b.permit.set(func(p *fakePermits) { p.err = errors.New("connection refused") })
 		if r := b.agent.Hook(t.Context(), NewHookRequest(Prolog, map[string]string{"SLURM_JOB_ID": "9", "SLURM_JOB_GPUS": "1"})); r.Exit != 1 {
 			t.Fatalf("prolog of a job on the lost GPU: %+v", r)
 		}
-		if !b.permit.asks[0].OwnGPU || b.permit.asks[0].Report.Verdict != checks.Fail {
-			t.Fatalf("permit asked: %+v", b.permit.asks[0])
+		if !b.permit.asked()[0].OwnGPU || b.permit.asked()[0].Report.Verdict != checks.Fail {
+			t.Fatalf("permit asked: %+v", b.permit.asked()[0])
 		}
 	})
 }
@@ -240,9 +238,7 @@ func TestPrologKeepsItsBudget(t *testing.T) {
 		b.run()
 		defer b.end()
 		b.desire(b.desired(1, 0))
-		b.hw.mu.Lock()
-		b.hw.delay = time.Hour
-		b.hw.mu.Unlock()
+		b.hw.slow(time.Hour)
 		start := time.Now()
 		r := b.prolog()
 		if d := time.Since(start); r.Exit != 0 || d > 15*time.Second {
@@ -263,7 +259,7 @@ func TestPermitIsWaitedForNoLongerThanPolicySays(t *testing.T) {
 		b.run()
 		defer b.end()
 		b.desire(b.desired(1, 0))
-		b.permit.after = time.Hour
+		b.permit.set(func(p *fakePermits) { p.after = time.Hour })
 		b.hw.change(func(s *catalog.Snapshot) { s.GPUs[1].RowRemap.Failed = true })
 		start := time.Now()
 		if r := b.prolog(); r.Exit != 1 || !strings.Contains(r.Message, "no answer within 4s") {
@@ -297,7 +293,7 @@ func TestObserveModeSaysAndDoesNothing(t *testing.T) {
 		if len(got) != 1 || !got[0].Observed || got[0].Verdict != checks.Fail {
 			t.Fatalf("reports %+v", got)
 		}
-		if len(b.permit.asks) != 0 || b.status().Tombstone != nil {
+		if len(b.permit.asked()) != 0 || b.status().Tombstone != nil {
 			t.Fatal("observe mode asked for a permit or voided a certificate")
 		}
 		b.wait(31 * time.Second)
@@ -333,7 +329,7 @@ func TestCertificateEndsOnTheBootClock(t *testing.T) {
 		if st := b.status(); st.FastPath || !strings.Contains(st.Why, "expired") {
 			t.Fatalf("fast path %v, %q after grace", st.FastPath, st.Why)
 		}
-		b.boot = "boot-2"
+		b.boots("boot-2")
 		b.wait(31 * time.Second)
 		var booted *BootChangedError
 		if err := <-b.ended; !errors.As(err, &booted) {
@@ -408,10 +404,8 @@ func TestSnapshotsAreSharedAndFresh(t *testing.T) {
 		b.run()
 		defer b.end()
 		b.desire(b.desired(1, 0))
-		b.hw.mu.Lock()
-		b.hw.delay = time.Second
-		before := b.hw.taken
-		b.hw.mu.Unlock()
+		b.hw.slow(time.Second)
+		before, _ := b.hw.counts()
 		done := make(chan Reply)
 		for range 8 {
 			go func() { done <- b.prolog() }()
@@ -422,8 +416,8 @@ func TestSnapshotsAreSharedAndFresh(t *testing.T) {
 			}
 		}
 		// The first starts one at once; those who came later may not have it, and share the next.
-		if n := b.hw.taken - before; n > 2 {
-			t.Fatalf("%d snapshots for eight prologs at once", n)
+		if n, _ := b.hw.counts(); n-before > 2 {
+			t.Fatalf("%d snapshots for eight prologs at once", n-before)
 		}
 	})
 }

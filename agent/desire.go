@@ -61,7 +61,9 @@ func (a *Agent) answered() {
 		a.log.Info("tombstone cleared", "cert", a.held.Serial)
 		a.tombstone = nil
 	}
-	a.ledger.Renew() // a fault seen from now on is news
+	// A fault seen from now on is news, and no consequence of one that has been answered.
+	a.ledger.Renew()
+	a.setPolicy(*a.policy.Load())
 	if len(a.kernel.Open) > 0 {
 		a.kernel.Open, a.kernelNew = nil, true
 		a.saveKernel()

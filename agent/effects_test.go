@@ -19,7 +19,7 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func (b *bench) effect(id, kind string, args map[string]string) wire.Effect {
 	now := time.Now()
-	return wire.Effect{ID: id, Node: "n1", Kind: kind, Term: 1, Args: args, BootID: b.boot, Created: now, Deadline: now.Add(10 * time.Minute)}
+	return wire.Effect{ID: id, Node: "n1", Kind: kind, Term: 1, Args: args, BootID: *b.boot.Load(), Created: now, Deadline: now.Add(10 * time.Minute)}
 }
 
 // result waits for the next result and acknowledges it.
@@ -74,9 +74,7 @@ func TestAFaultDuringAScreenFailsIt(t *testing.T) {
 		b := newBench(t)
 		b.run()
 		defer b.end()
-		b.hw.mu.Lock()
-		b.hw.delay = time.Second
-		b.hw.mu.Unlock()
+		b.hw.slow(time.Second)
 		b.wait(2 * time.Second)
 		d := b.desired(1, 0)
 		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectScreen, map[string]string{"level": "quick"})}
@@ -119,8 +117,9 @@ func TestAnEffectOfAnotherBootIsSkipped(t *testing.T) {
 		d := b.desired(1, 0)
 		d.Effects = []wire.Effect{e}
 		b.desire(d)
-		if r := b.result(); r.Outcome != "skipped" || len(b.runner.resets) != 0 {
-			t.Fatalf("result %+v, resets %v", r, b.runner.resets)
+		r := b.result()
+		if resets, _ := b.runner.did(); r.Outcome != "skipped" || resets != "" {
+			t.Fatalf("result %+v, resets %v", r, resets)
 		}
 	})
 }
@@ -130,20 +129,23 @@ func TestAResetNeedsAQuietGPU(t *testing.T) {
 		b := newBench(t)
 		b.run()
 		defer b.end()
-		b.runner.holders = []string{"pid 4242 (python3)"}
+		b.runner.set(func(r *fakeRunner) { r.holders = []string{"pid 4242 (python3)"} })
 		d := b.desired(1, 0)
 		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectResetGPU, map[string]string{"gpus": "GPU-a,GPU-b"})}
 		b.desire(d)
-		if r := b.result(); r.Outcome != "failed" || !strings.Contains(r.Detail, "4242") || len(b.runner.resets) != 0 {
-			t.Fatalf("with an open device: %+v, resets %v", r, b.runner.resets)
+		r := b.result()
+		if resets, _ := b.runner.did(); r.Outcome != "failed" || !strings.Contains(r.Detail, "4242") || resets != "" {
+			t.Fatalf("with an open device: %+v, resets %v", r, resets)
 		}
-		b.runner.holders = nil
+		b.runner.set(func(r *fakeRunner) { r.holders = nil })
 		d.Version, d.Effects = 2, []wire.Effect{b.effect("e2", lifecycle.EffectResetGPU, map[string]string{"gpus": "GPU-a,GPU-b"})}
 		b.desire(d)
-		if r := b.result(); r.Outcome != "done" || strings.Join(b.runner.resets, " ") != "GPU-a GPU-b" || b.hw.quiesced != 2 {
-			t.Fatalf("result %+v, resets %v, quiesced %d", r, b.runner.resets, b.hw.quiesced)
+		r = b.result()
+		resets, _ := b.runner.did()
+		if _, quiesced := b.hw.counts(); r.Outcome != "done" || resets != "GPU-a GPU-b" || quiesced != 2 {
+			t.Fatalf("result %+v, resets %v, quiesced %d", r, resets, quiesced)
 		}
-		b.runner.err = errors.New("in use")
+		b.runner.set(func(r *fakeRunner) { r.err = errors.New("in use") })
 		d.Version, d.Effects = 3, []wire.Effect{b.effect("e3", lifecycle.EffectResetGPU, map[string]string{"gpus": "GPU-a"})}
 		b.desire(d)
 		if r := b.result(); r.Outcome != "failed" || !strings.Contains(r.Detail, "in use") {
@@ -160,23 +162,24 @@ func TestAReboot(t *testing.T) {
 		d := b.desired(1, 0)
 		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectReboot, nil)}
 		b.desire(d)
-		if b.runner.reboots != 1 {
-			t.Fatalf("%d reboots", b.runner.reboots)
+		if _, n := b.runner.did(); n != 1 {
+			t.Fatalf("%d reboots", n)
 		}
 		b.restart() // stopped by the shutdown, started again because it was slow
 		b.desire(d)
-		if b.runner.reboots != 1 {
-			t.Fatalf("rebooted again after a restart: %d", b.runner.reboots)
+		if _, n := b.runner.did(); n != 1 {
+			t.Fatalf("rebooted again after a restart: %d", n)
 		}
 		b.stop()
 		<-b.ended
 		b.ended <- nil
-		b.boot = "boot-2"
+		b.boots("boot-2")
 		b.restart()
 		defer b.end()
 		b.desire(d)
-		if r := b.result(); r.Outcome != "done" || r.BootID != "boot-2" || b.runner.reboots != 1 {
-			t.Fatalf("result %+v, %d reboots", r, b.runner.reboots)
+		r := b.result()
+		if _, n := b.runner.did(); r.Outcome != "done" || r.BootID != "boot-2" || n != 1 {
+			t.Fatalf("result %+v, %d reboots", r, n)
 		}
 	})
 }
@@ -242,9 +245,7 @@ func TestEvidence(t *testing.T) {
 			t.Fatalf("a path for a case: %+v", r)
 		}
 		// The driver hangs: what can be had is had by the deadline, and it says so.
-		b.hw.mu.Lock()
-		b.hw.delay = time.Hour
-		b.hw.mu.Unlock()
+		b.hw.slow(time.Hour)
 		d.Version, d.Effects = 2, []wire.Effect{b.effect("e3", lifecycle.EffectEvidence, map[string]string{"case": "Q-2"})}
 		b.desire(d)
 		start := time.Now()
@@ -267,21 +268,21 @@ func TestAnEffectWaitsForTheDisk(t *testing.T) {
 		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectReboot, nil)}
 		b.desire(d)
 		b.wait(20 * time.Second)
-		if b.runner.reboots != 0 {
+		if _, n := b.runner.did(); n != 0 {
 			t.Fatal("rebooted without having it on disk")
 		}
 		if err := os.Remove(filepath.Join(b.dir, "effects.json")); err != nil {
 			t.Fatal(err)
 		}
 		b.wait(6 * time.Second)
-		if b.runner.reboots != 1 {
-			t.Fatalf("%d reboots once the disk is back", b.runner.reboots)
+		if _, n := b.runner.did(); n != 1 {
+			t.Fatalf("%d reboots once the disk is back", n)
 		}
 	})
 }
 
 func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
-	c := Capture{CaptureMeta: CaptureMeta{Node: "gpu-017", BootID: "boot-1", At: time.Unix(1_700_000_000, 0).UTC()}, Snapshot: wellSnapshot(), Policy: (&bench{}).desired(1, 0).Policy}
+	c := Capture{CaptureMeta: CaptureMeta{Node: "gpu-017", BootID: "boot-1", At: time.Unix(1_700_000_000, 0).UTC()}, Snapshot: wellSnapshot(), Policy: newBench(t).desired(1, 0).Policy}
 	c.Snapshot.Node = "gpu-017"
 	c.Kernel = []KernelRecord{{Seq: 1, At: c.At, Line: lineXID79}, {Seq: 2, At: c.At, Line: lineXID31}}
 	dir := t.TempDir()

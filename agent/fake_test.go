@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +49,20 @@ func (h *fakeHardware) Quiesce(context.Context) error {
 	defer h.mu.Unlock()
 	h.quiesced++
 	return nil
+}
+
+// slow makes every snapshot take d.
+func (h *fakeHardware) slow(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.delay = d
+}
+
+// counts returns how many snapshots were taken and how often the probe was quiesced.
+func (h *fakeHardware) counts() (taken, quiesced int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.taken, h.quiesced
 }
 
 func (h *fakeHardware) change(f func(*catalog.Snapshot)) {
@@ -148,6 +164,18 @@ func (p *fakePermits) Permit(ctx context.Context, ask wire.PermitAsk) (wire.Perm
 	return ans, err
 }
 
+func (p *fakePermits) set(f func(*fakePermits)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(p)
+}
+
+func (p *fakePermits) asked() []wire.PermitAsk {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]wire.PermitAsk(nil), p.asks...)
+}
+
 // fakeRunner notes what it was asked to do.
 type fakeRunner struct {
 	mu      sync.Mutex
@@ -177,6 +205,18 @@ func (r *fakeRunner) Holders() ([]string, error) {
 	return r.holders, nil
 }
 
+func (r *fakeRunner) did() (resets string, reboots int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.resets, " "), r.reboots
+}
+
+func (r *fakeRunner) set(f func(*fakeRunner)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(r)
+}
+
 // A bench is an agent on fakes, in a bubble whose time stands still while all wait.
 type bench struct {
 	t      *testing.T
@@ -186,7 +226,7 @@ type bench struct {
 	out    *fakeOutbox
 	permit *fakePermits
 	runner *fakeRunner
-	boot   string
+	boot   atomic.Pointer[string]
 	start  time.Time
 	agent  *Agent
 	ended  chan error
@@ -194,17 +234,22 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	return &bench{
+	b := &bench{
 		t: t, dir: t.TempDir(), hw: &fakeHardware{snap: wellSnapshot()}, kernel: newFakeKernel(), out: &fakeOutbox{},
-		permit: &fakePermits{}, runner: &fakeRunner{}, boot: "boot-1", start: time.Now().Add(-time.Hour),
+		permit: &fakePermits{}, runner: &fakeRunner{}, start: time.Now().Add(-time.Hour),
 	}
+	b.boots("boot-1")
+	return b
 }
+
+// boots gives the node a boot id.
+func (b *bench) boots(id string) { b.boot.Store(&id) }
 
 // run starts the agent and lets it settle.
 func (b *bench) run() {
 	b.t.Helper()
 	a, err := New(Config{
-		Node: "n1", Version: "test", StateDir: b.dir, BootID: func() (string, error) { return b.boot, nil },
+		Node: "n1", Version: "test", StateDir: b.dir, BootID: func() (string, error) { return *b.boot.Load(), nil },
 		Clock: func() time.Duration { return time.Since(b.start) }, Prober: b.hw, Kernel: b.kernel, Outbox: b.out, Permit: b.permit, Runner: b.runner,
 		Verify: func(g wire.GrantedCertificate, _ map[string][]byte) error {
 			if g.KeyID == "bad" {
@@ -259,7 +304,7 @@ func (b *bench) desired(version uint64, serial uint64) wire.Desired {
 	if serial > 0 {
 		d.Certificate = &wire.GrantedCertificate{
 			Certificate: certificate.Certificate{
-				Serial: serial, Node: "n1", GPUs: []string{"GPU-a", "GPU-b"}, Level: checks.Quick, Driver: "550.1", BootID: b.boot,
+				Serial: serial, Node: "n1", GPUs: []string{"GPU-a", "GPU-b"}, Level: checks.Quick, Driver: "550.1", BootID: *b.boot.Load(),
 			},
 			RemainingSeconds: 3600, GraceRemainingSeconds: 7200,
 		}

@@ -8,4 +8,8 @@ import (
 
 func TestImports(t *testing.T) {
 	importrules.Pure(t, "github.com/assay-gpu/assay/checks")
+	importrules.Check(t, map[string]string{
+		"github.com/assay-gpu/assay/checks/strictyaml": "the catalog judges values; package policyfile reads files",
+		"github.com/assay-gpu/assay/checks/policy/":    "the catalog judges values; package policyfile reads files",
+	})
 }

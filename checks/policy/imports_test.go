@@ -6,4 +6,9 @@ import (
 	"github.com/assay-gpu/assay/checks/importrules"
 )
 
-func TestImports(t *testing.T) { importrules.Pure(t, "github.com/assay-gpu/assay/checks") }
+func TestImports(t *testing.T) {
+	importrules.Pure(t, "github.com/assay-gpu/assay/checks")
+	importrules.Check(t, map[string]string{
+		"github.com/assay-gpu/assay/checks/": "a policy is what checks are judged by; it knows their words, not them",
+	})
+}

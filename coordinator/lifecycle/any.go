@@ -19,6 +19,12 @@ func (s *step) any(ev Event) (done bool, err error) {
 	if s.State == Retired {
 		return false, nil
 	}
+	switch ev.(type) {
+	case SlurmDrained, SlurmReason, SlurmResumed, SlurmUndrained:
+		if !s.in.Slurm {
+			return true, nil
+		}
+	}
 	switch ev := ev.(type) {
 	case Seen:
 		return !s.see(ev.Inventory), nil

@@ -128,7 +128,6 @@ func (s *step) certifiedDeadline() {
 		s.expire()
 		return
 	}
-	s.ResumePending = false // it had its time; settle gives the order again
 	if s.Case != nil && s.Screen == "" && !s.Case.Planned {
 		s.Want = max(s.Want, s.Case.Level)
 	}

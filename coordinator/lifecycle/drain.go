@@ -119,7 +119,7 @@ func (s *step) resumeIfDue() {
 	if s.State == Certified && !s.DrainedByUs && s.Case != nil && s.Case.Out {
 		s.close("clean; the drain in Slurm is not ours to end")
 	}
-	if s.State != Certified || !s.DrainedByUs || s.ResumePending || s.blocked() {
+	if s.State != Certified || !s.DrainedByUs || s.ResumePending || s.blocked() || s.at.Before(s.ResumeAfter) {
 		return
 	}
 	if s.Case != nil {
@@ -135,14 +135,14 @@ func (s *step) resumeIfDue() {
 		args["case"] = s.Case.ID
 	}
 	s.effect(EffectResume, args)
-	s.ResumePending, s.DrainPending = true, false
+	s.ResumePending, s.DrainPending, s.ResumeAfter = true, false, time.Time{}
 	s.close(outcomeClean(s.Certificate.Level))
 }
 
 // resumed records that the node is in service again.
 func (s *step) resumed() {
 	s.DrainedByUs, s.ResumePending, s.DrainPending, s.DrainReason, s.Rewriting = false, false, false, "", ""
-	s.Demand = checks.NoLevel
+	s.Demand, s.ResumeAfter = checks.NoLevel, time.Time{}
 }
 
 // drainEnded, resumeEnded and reasonEnded are how our orders to Slurm went.
@@ -180,8 +180,8 @@ func (s *step) resumeEnded(ev EffectEnded) {
 		s.resumed()
 		return
 	}
-	// It stays pending until the deadline: what made it fail is told by Slurm's own state before then.
-	s.wait(retryAfter)
+	// Ordered again after a while, unless Slurm's own state has told by then what made it fail.
+	s.ResumePending, s.ResumeAfter = false, s.at.Add(retryAfter)
 	if ev.Outcome == "failed" {
 		s.page("resume_failed", "resume_failed", "resume failed: "+ev.Detail)
 	}

@@ -190,8 +190,8 @@ func HookSays(n Node, at time.Time) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Due is when the node needs a DeadlinePassed event: its state's deadline, or the end of a hold or a mark before it.
-// Zero: never.
+// Due is when the node needs a DeadlinePassed event: its state's deadline, or the end of a hold, of a mark or of the wait
+// before a resume is tried again, whichever is first. Zero: never.
 func Due(n Node) time.Time {
 	due := n.Deadline
 	earlier := func(t time.Time) {
@@ -204,6 +204,9 @@ func Due(n Node) time.Time {
 	}
 	for _, until := range n.Marks {
 		earlier(until)
+	}
+	if n.DrainedByUs {
+		earlier(n.ResumeAfter)
 	}
 	return due
 }

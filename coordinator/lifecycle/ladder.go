@@ -98,7 +98,11 @@ func (s *step) evidenced(how string) {
 // climb makes the rung after the last one due, or the one that the severest action asks for if that is further up.
 func (s *step) climb() {
 	s.Screen, s.Want, s.Tries = "", checks.NoLevel, 0
-	s.Case.Due = deeper(nextRung(s.Case.Rung), rungFor(s.Case.Action))
+	last := s.Case.Rung
+	if s.State == Screening {
+		last = deeper(last, RungScreen) // whatever led here, a screen has failed now
+	}
+	s.Case.Due = deeper(nextRung(last), rungFor(s.Case.Action))
 	if s.State != Quarantined {
 		s.enter(Quarantined)
 	}

@@ -152,6 +152,9 @@ func (w *walk) checkState(t *rapid.T, ev Event, before Node, ws []Write, es []Ef
 			t.Fatalf("%s: %v in %s on boot %s", ev, e, n.State, n.BootID)
 		}
 	}
+	if _, timer := ev.(DeadlinePassed); timer && n.State != Retired && !Due(n).After(ev.When()) {
+		t.Fatalf("%s: due again at once, at %s", ev, Due(n))
+	}
 	if d := Due(n); !n.Deadline.IsZero() && d.After(n.Deadline) {
 		t.Fatalf("%s: due %s, after the deadline %s", ev, d, n.Deadline)
 	}

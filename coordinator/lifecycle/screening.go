@@ -69,7 +69,7 @@ func (s *step) screenLevel() checks.Level {
 // judge takes a screen's verdict on a node that waits for one. A pass less deep than need proves too little.
 func (s *step) judge(ev Screened, need checks.Level) {
 	enough := need
-	if s.Case == nil && need == checks.Quick {
+	if s.Case == nil && s.Demand == checks.NoLevel && need == checks.Quick {
 		enough = checks.QuickMIG // a board in MIG mode earns no more, and quick is what hooks ask
 	}
 	switch {
@@ -123,7 +123,7 @@ func (s *step) pass(ev Screened) {
 	if s.State == Suspect {
 		s.mark(MarkSuspicious, noEnd)
 	}
-	if s.Case != nil && !s.DrainedByUs {
+	if s.Case != nil && (!s.DrainedByUs || !s.Case.Out) {
 		s.close(outcomeClean(ev.Level))
 	}
 	s.enter(Certified)

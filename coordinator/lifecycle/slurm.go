@@ -50,9 +50,13 @@ func (s *step) slurmDrained(ev SlurmDrained) error {
 	return nil
 }
 
-// adopt makes Slurm's drain ours: by our record, and by our reason in its place. It takes no capacity.
+// adopt makes Slurm's drain ours: by our record, and by our reason in its place. It takes no capacity. Where Slurm has
+// written over a person's drain, the drain stays his.
 func (s *step) adopt(reason string) {
 	s.Case.Out = true
+	if s.foreign() {
+		return
+	}
 	s.DrainedByUs, s.DrainPending, s.ResumePending = true, false, false
 	s.rewrite(reason)
 }
@@ -103,6 +107,10 @@ func (s *step) theirs(h Hold) {
 // slurmUndrained: a person's drain is gone and the holds for it are too. A node that must be out is drained by us again; if
 // the drain was ours until he changed its reason, he has resumed a node of ours.
 func (s *step) slurmUndrained(user string) {
+	if !s.foreign() && s.DrainedByUs {
+		s.slurmResumed(user) // it was Slurm's own drain, and ours since we took it over
+		return
+	}
 	overwrote, found := false, false
 	s.Holds = slices.DeleteFunc(s.Holds, func(h Hold) bool {
 		if h.Drain { // no drain stands, so none of them can

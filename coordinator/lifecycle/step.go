@@ -193,6 +193,9 @@ func (s *step) settle() {
 			s.unmark(m)
 		}
 	}
+	if !s.at.Before(s.ResumeAfter) {
+		s.ResumeAfter = time.Time{}
+	}
 	s.resumeIfDue()
 	s.rungIfDue()
 	s.screenIfDue()

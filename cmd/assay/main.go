@@ -29,10 +29,13 @@ const (
 	exitUsage   = 64 // EX_USAGE: the command line or a file it names
 )
 
-func main() {
+func main() { os.Exit(start(time.Now)) }
+
+// start runs the program on the process's own streams, until it ends or is interrupted.
+func start(now func() time.Time) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, time.Now))
+	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, now)
 }
 
 // run is the whole program, with its world as arguments.

@@ -31,7 +31,7 @@ func (p *Plane) Order(_ context.Context, by string, verb api.Verb, node string, 
 			return wire.Node{}, api.Errorf(http.StatusConflict, "resume %s: it holds no fresh certificate", node).
 				With("let it be screened, or accept the risk with --accept-risk=no-certificate")
 		}
-		n.State, n.Reasons, n.Owner, n.Case = "certified", nil, "", ""
+		n.State, n.Reasons, n.Marks, n.Owner, n.Case = "certified", nil, nil, "", ""
 	case api.VerbHold:
 		n.Holds = append(n.Holds, wire.Hold{Owner: by, Reason: v.Reason, Expires: v.Until})
 	case api.VerbUnhold:

@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/coordinator/lifecycle"
 )
 
 var heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
@@ -62,6 +65,61 @@ func TestDocumentLinks(t *testing.T) {
 				t.Errorf("%s links to %s, and there is no such section", file, m[1])
 			}
 		}
+	}
+}
+
+var pageCall = regexp.MustCompile(`\b(?:page\(|pageOnce\([^,]+, )"([a-z_]+)"`)
+
+// Every reason the control plane pages for is in the runbook of pages.
+func TestEveryPageHasARunbook(t *testing.T) {
+	runbooks, err := os.ReadFile("docs/runbooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test || !under(s.dir, "coordinator") {
+			continue
+		}
+		data, err := os.ReadFile("../" + s.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range pageCall.FindAllStringSubmatch(string(data), -1) {
+			reasons[m[1]] = true
+		}
+	}
+	if len(reasons) < 5 {
+		t.Fatalf("found only the reasons %v", reasons)
+	}
+	for reason := range reasons {
+		if !strings.Contains(string(runbooks), "`"+reason+"`") {
+			t.Errorf("runbooks.md does not say what a page for %q means", reason)
+		}
+	}
+}
+
+var caseID = regexp.MustCompile(`(?m)^## Case ([a-z]+)$`)
+
+// Every check that can open a case has a section for it, and no other has.
+func TestEveryCheckHasARunbook(t *testing.T) {
+	runbooks, err := os.ReadFile("docs/runbooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := map[string]bool{}
+	for _, m := range caseID.FindAllStringSubmatch(string(runbooks), -1) {
+		sections[m[1]] = true
+	}
+	for _, id := range catalog.IDs() {
+		if !sections[id] {
+			t.Errorf("runbooks.md has no section \"Case %s\"", id)
+		}
+		delete(sections, id)
+	}
+	delete(sections, lifecycle.CauseOrder)
+	for id := range sections {
+		t.Errorf("runbooks.md has a section \"Case %s\", and there is no such check", id)
 	}
 }
 

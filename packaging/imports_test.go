@@ -56,7 +56,7 @@ var inside = []struct {
 	{"checks/", []string{"checks"}, "checks know nothing of who asks"},
 	{"golden/", []string{"golden"}, "the suites know nothing of who asks"},
 	{"agent/sim/", []string{".", "golden/fakecuda", "checks/strictyaml", "coordinator/hostlist"}, "simulated hardware shares no code with what reads or judges it; reading a scenario file is neither"},
-	{"agent/probe/", []string{".", "checks", "agent/probe"}, "a probe reads one outside world"},
+	{"agent/probe/", []string{".", "checks", "agent/atomicfile"}, "a probe reads one outside world, and keeps what must outlive it"},
 	{"agent/", []string{"agent", "checks", "golden", "coordinator/certificate", "coordinator/wire", "coordinator/authority", "coordinator/lifecycle", "coordinator/killpoint"}, "the agent knows the control plane by its messages, and the names of states and effects in them"},
 	{"coordinator/store/", []string{".", "coordinator/store"}, "the store has no domain type"},
 	{"coordinator/wire/", []string{"checks", "coordinator/certificate"}, "messages are data"},

@@ -61,6 +61,7 @@ type Config struct {
 	Interval   time.Duration                                          // overrides the policy's; 0: the policy's
 	Log        *slog.Logger
 
+	OnPolicy   func(policy.Policy) // told of each policy that comes into force; may be nil
 	Alive      func(status string) // called by the main loop while it turns and cycles end; nil: nobody watches
 	AliveEvery time.Duration
 }
@@ -123,7 +124,7 @@ func New(cfg Config) (*Agent, error) {
 		cfg: cfg, log: cfg.Log.With("node", cfg.Node), store: store{cfg.StateDir, cfg.Log},
 		mail: make(chan func(), 64), done: make(chan struct{}), ledger: NewLedger(),
 	}
-	a.flights = newFlights(cfg.Prober.Snapshot)
+	a.flights = newFlights(cfg.Prober.Snapshot, a.snapshotLimit)
 	var err error
 	if a.bootID, err = cfg.BootID(); err != nil {
 		return nil, fmt.Errorf("boot id: %w", err)
@@ -177,6 +178,9 @@ func (a *Agent) restore() {
 
 func (a *Agent) setPolicy(p policy.Policy) {
 	a.policy.Store(&p)
+	if a.cfg.OnPolicy != nil {
+		a.cfg.OnPolicy(p)
+	}
 	a.window = NewWindow(p.Agent.IncidentGap.D(), p.Agent.IncidentCause.D())
 }
 
@@ -246,6 +250,12 @@ func (a *Agent) loop(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// snapshotLimit leaves a prolog's suite the time to judge what was read when something hangs.
+func (a *Agent) snapshotLimit() time.Duration {
+	const margin = time.Second
+	return max(a.policy.Load().Hooks.Budget.D()-margin, margin)
 }
 
 func (a *Agent) interval() time.Duration {

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/assay-gpu/assay/checks/catalog"
 )
@@ -10,8 +12,9 @@ import (
 // flights shares snapshots among those who want one at the same time. Nobody gets one that began before he asked, and
 // never do two run at once.
 type flights struct {
-	take func(context.Context) (catalog.Snapshot, error)
-	wake chan struct{}
+	take  func(context.Context) (catalog.Snapshot, error)
+	limit func() time.Duration // for one snapshot; what has not answered by then is unread in it
+	wake  chan struct{}
 
 	mu   sync.Mutex
 	next *flight // gathers askers until it starts
@@ -25,8 +28,8 @@ type flight struct {
 	err  error
 }
 
-func newFlights(take func(context.Context) (catalog.Snapshot, error)) *flights {
-	return &flights{take: take, wake: make(chan struct{}, 1)}
+func newFlights(take func(context.Context) (catalog.Snapshot, error), limit func() time.Duration) *flights {
+	return &flights{take: take, limit: limit, wake: make(chan struct{}, 1)}
 }
 
 // run takes snapshots as they are asked for until ctx ends.
@@ -43,7 +46,10 @@ func (f *flights) run(ctx context.Context) {
 		f.next = nil
 		f.mu.Unlock()
 		if fl != nil {
-			fl.snap, fl.err = f.take(ctx)
+			limit := f.limit()
+			tctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not read within %s", limit))
+			fl.snap, fl.err = f.take(tctx)
+			cancel()
 			close(fl.done)
 		}
 		f.hold.Unlock()

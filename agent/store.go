@@ -42,6 +42,18 @@ type keptKernel struct {
 	Open   []checks.Finding `json:"open,omitempty"`
 }
 
+// KnownGPUs are the node's GPUs as an earlier run in stateDir knew them: by enrolment, else as last seen.
+func KnownGPUs(stateDir string) []checks.GPU {
+	s := store{stateDir, slog.New(slog.DiscardHandler)}
+	var d keptDesired
+	if s.load("desired.json", &d) && d.Desired.Expected != nil && len(d.Desired.Expected.GPUs) > 0 {
+		return d.Desired.Expected.GPUs
+	}
+	var inv checks.Inventory
+	s.load("seen.json", &inv)
+	return inv.GPUs
+}
+
 func (s store) path(name string) string { return filepath.Join(s.dir, name) }
 
 // load reads a file of the directory into v and reports whether it was there and sound.

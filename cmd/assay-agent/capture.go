@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newCapture() *cobra.Command {
+	var out string
+	var redact bool
+	c := &cobra.Command{
+		Use: "capture -o DIR", Short: "Write all that a check reads, to judge elsewhere", Args: usageArgs(cobra.NoArgs),
+		Long: "Capture writes what was read from the driver and the kernel log, and the policy, as files. `assay-agent check --from DIR`\n" +
+			"judges them again, anywhere, with the same findings. --redact replaces names, serials and UUIDs by made-up ones, and\n" +
+			"leaves out process names and addresses.",
+		Example: "  assay-agent capture -o ./gpu001-capture --redact",
+	}
+	f := hardwareFlags(c)
+	c.Flags().StringVarP(&out, "output", "o", "", "`DIR` to write to")
+	c.Flags().BoolVar(&redact, "redact", false, "leave out what names this machine, its parts and its users")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := f.load()
+		var missing error
+		if out == "" {
+			missing = errors.New("no -o DIR to write to")
+		}
+		if err := joinUsage(err, missing); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeoutCause(c.Context(), checkTime, fmt.Errorf("no answer within %s", checkTime))
+		defer cancel()
+		capt, err := takeCapture(ctx, cfg, c.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		if redact {
+			salt := make([]byte, 16)
+			_, _ = rand.Read(salt) // never fails
+			if capt, err = capt.Redact(salt); err != nil {
+				return err
+			}
+		}
+		refs, err := capt.Write(out)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(c.OutOrStdout(), "%d files in %s; judge them with: assay-agent check --from %s\n", len(refs), out, out)
+		return err
+	}
+	return c
+}

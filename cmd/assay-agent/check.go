@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/agent"
+	"github.com/assay-gpu/assay/agent/atomicfile"
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/policy/policyfile"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// checkTime bounds a check by hand: as long as the driver may take to hang in three children, and some.
+const checkTime = 2 * time.Minute
+
+func newCheck() *cobra.Command {
+	var suite, from, policyFile string
+	var only []string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "check", Short: "Judge the hardware now, without a control plane", Args: usageArgs(cobra.NoArgs),
+		Long: "Check reads the GPUs and this boot's kernel log once and judges them by the last policy received, or the built-in one.\n" +
+			"Exit status: 0 healthy, 1 a fault found, 2 something could not be tested.",
+		Example: "  assay-agent check\n  assay-agent check --suite standard --json\n  assay-agent check --only ecc,rowremap\n  assay-agent check --from ./capture",
+	}
+	f := hardwareFlags(c)
+	c.Flags().StringVar(&suite, "suite", "quick", "`SUITE` to run: quick or standard")
+	c.Flags().StringSliceVar(&only, "only", nil, "only the checks with these `IDS`")
+	c.Flags().StringVar(&from, "from", "", "judge the capture in `DIR` instead of this machine")
+	c.Flags().StringVar(&policyFile, "policy", "", "judge by this policy `FILE`")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one finding a line, as JSON")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		cfg, err := f.load()
+		level, ferr := checkArgs(suite, only)
+		if err := joinUsage(err, ferr); err != nil {
+			return err
+		}
+		capt, err := takeOrRead(c.Context(), cfg, from, c.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		if policyFile != "" {
+			if capt.Policy, err = loadPolicy(policyFile); err != nil {
+				return err
+			}
+		}
+		return judgeAndPrint(c.OutOrStdout(), capt, level, only, asJSON)
+	}
+	c.AddCommand(newCheckList(), newCheckExplain())
+	return c
+}
+
+// joinUsage makes one fault of usage of several.
+func joinUsage(errs ...error) error {
+	if err := errors.Join(errs...); err != nil {
+		return usage(err)
+	}
+	return nil
+}
+
+func checkArgs(suite string, only []string) (checks.Level, error) {
+	var level checks.Level
+	var faults []error
+	if suite != "quick" && suite != "standard" {
+		faults = append(faults, fmt.Errorf("--suite %q: want quick or standard", suite))
+	} else if err := level.UnmarshalText([]byte(suite)); err != nil {
+		faults = append(faults, err)
+	}
+	for _, id := range only {
+		if _, ok := catalog.Lookup(id); !ok {
+			faults = append(faults, fmt.Errorf("--only %q: no such check; there are %s", id, strings.Join(catalog.IDs(), ", ")))
+		}
+	}
+	return level, errors.Join(faults...)
+}
+
+func loadPolicy(file string) (policy.Policy, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return policy.Policy{}, usage(err)
+	}
+	p, err := policyfile.Load(file, data)
+	return p, usage(err)
+}
+
+// takeOrRead reads a capture, or takes one of this machine.
+func takeOrRead(ctx context.Context, cfg config, from string, stderr io.Writer) (agent.Capture, error) {
+	if from != "" {
+		c, err := agent.ReadCapture(from)
+		return c, usage(err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, fmt.Errorf("no answer within %s", checkTime))
+	defer cancel()
+	return takeCapture(ctx, cfg, stderr)
+}
+
+// takeCapture reads everything a check reads. What cannot be read is said in the capture, not in the error.
+func takeCapture(ctx context.Context, cfg config, stderr io.Writer) (agent.Capture, error) {
+	bootID, err := bootIDFile(cfg.BootID)()
+	if err != nil {
+		return agent.Capture{}, &exitError{exitUnknown, fmt.Errorf("boot id: %w", err)}
+	}
+	c := agent.Capture{CaptureMeta: agent.CaptureMeta{Node: cfg.Node, BootID: bootID, At: time.Now().UTC(), Version: version}, Policy: policy.Default()}
+	// What the daemon last had from the control plane, if this user may read it.
+	var kept struct{ Desired wire.Desired }
+	if found, err := atomicfile.ReadJSON(cfg.StateDir+"/desired.json", &kept); err == nil && found {
+		c.Policy, c.Expected = kept.Desired.Policy, kept.Desired.Expected
+	}
+	hw, err := openHardware(cfg, newLog(stderr, "error"))
+	if err != nil {
+		return c, err
+	}
+	defer hw.close()
+	if c.Snapshot, err = hw.prober.Snapshot(ctx); err != nil {
+		c.SnapshotErr = err.Error()
+	}
+	if c.Kernel, err = hw.dump(ctx); err != nil {
+		c.KernelErr = err.Error()
+	}
+	return c, nil
+}
+
+// judgeAndPrint judges a capture, prints what it finds and returns the exit status.
+func judgeAndPrint(w io.Writer, c agent.Capture, level checks.Level, only []string, asJSON bool) error {
+	// By hand every check judges and counts: the mode is for what acts by itself.
+	c.Policy.Mode, c.Policy.Checks = policy.Act, nil
+	res := c.Judge(level)
+	fs := res.Findings
+	if len(only) > 0 {
+		fs = slices.DeleteFunc(slices.Clone(fs), func(f checks.Finding) bool { return !slices.Contains(only, f.Check) })
+	}
+	verdict := checks.FoldFindings(fs)
+	if len(only) > 0 && len(fs) == 0 {
+		verdict = checks.Pass // a check of events that found none
+	}
+	var err error
+	if asJSON {
+		err = printJSON(w, fs)
+	} else {
+		err = printFindings(w, c, level, fs, verdict)
+	}
+	if err != nil {
+		return err
+	}
+	switch verdict {
+	case checks.Pass:
+		return nil
+	case checks.Fail:
+		return &exitError{code: exitFault}
+	}
+	return &exitError{code: exitUnknown}
+}
+
+func printJSON(w io.Writer, fs []checks.Finding) error {
+	bw := bufio.NewWriter(w)
+	enc := json.NewEncoder(bw)
+	for _, f := range fs {
+		if err := enc.Encode(f); err != nil {
+			return err
+		}
+	}
+	return bw.Flush()
+}
+
+// printFindings prints what is not well, one a line, and then the verdict.
+func printFindings(w io.Writer, c agent.Capture, level checks.Level, fs []checks.Finding, verdict checks.Verdict) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range fs {
+		if f.Verdict == checks.Pass && f.Action == checks.None || f.Verdict == checks.NotApplicable && f.Action == checks.None {
+			continue
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", f.Verdict, f.Action, findingText(f))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	tested, not := catalog.Coverage(level, fs)
+	_, err := fmt.Fprintf(w, "%s: %s: %d GPUs, %d checks tested", c.Node, verdict, len(c.Snapshot.GPUs), len(tested))
+	if err == nil && len(not) > 0 && len(tested) > 0 {
+		_, err = fmt.Fprintf(w, ", not tested: %s", strings.Join(not, " "))
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(w)
+	}
+	return err
+}
+
+func findingText(f checks.Finding) string {
+	where := string(f.Subject.Kind)
+	switch {
+	case f.Subject.GPUIndex != nil:
+		where = fmt.Sprintf("GPU %d", *f.Subject.GPUIndex)
+	case f.Subject.PCI != "":
+		where = f.Subject.PCI
+	}
+	text := fmt.Sprintf("%s %s: %s", f.Check, where, f.Reason)
+	if f.Count > 1 {
+		text += fmt.Sprintf(" (%d times)", f.Count)
+	}
+	if f.Secondary {
+		text += " (follows from another)"
+	}
+	return text
+}
+
+func newCheckList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List every check", Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			tw := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, k := range catalog.All() {
+				fmt.Fprintf(tw, "%s\t%s\t%s\n", k.ID, k.Title, k.Action)
+			}
+			return tw.Flush()
+		},
+	}
+}
+
+func newCheckExplain() *cobra.Command {
+	return &cobra.Command{
+		Use: "explain ID", Short: "Say what a check reads, by what rule it judges, and where the rule is from", Args: usageArgs(cobra.ExactArgs(1)),
+		Example: "  assay-agent check explain rowremap",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return catalog.IDs(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			text, ok := catalog.Explain(args[0])
+			if !ok {
+				return usage(fmt.Errorf("check %q: no such check; there are %s", args[0], strings.Join(catalog.IDs(), ", ")))
+			}
+			_, err := io.WriteString(c.OutOrStdout(), text)
+			return err
+		},
+	}
+}

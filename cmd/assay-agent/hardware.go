@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/assay-gpu/assay/agent"
+	"github.com/assay-gpu/assay/agent/metrics"
+	"github.com/assay-gpu/assay/agent/probe/kmsg"
+	"github.com/assay-gpu/assay/agent/probe/nvml"
+	"github.com/assay-gpu/assay/agent/sim"
+	"github.com/assay-gpu/assay/checks/policy"
+)
+
+// hardware is the outside world: the driver, through a child, and the kernel log.
+type hardware struct {
+	prober *nvml.Supervisor
+	kernel agent.KernelLog // nil when it could not be opened
+	log    *kmsg.Reader    // the same; nil likewise
+	dump   func(context.Context) ([]agent.KernelRecord, error)
+}
+
+// openHardware opens the kernel log and prepares the probe. No driver call is made here, nor ever in this process.
+func openHardware(cfg config, log *slog.Logger) (*hardware, error) {
+	runDir := cfg.RunDir
+	if cfg.nodeGiven {
+		// Several agents may share a run directory, each with a boot id of its own.
+		runDir = filepath.Join(runDir, cfg.Node)
+		if err := os.MkdirAll(runDir, 0o755); err != nil {
+			return nil, fmt.Errorf("run directory: %w", err)
+		}
+	}
+	s, err := nvml.New(nvml.Config{
+		Argv: probeCommand(cfg.NVMLLibrary), RunDir: runDir, BootID: cfg.BootID, Sysfs: cfg.Sysfs, Node: cfg.Node, Known: agent.KnownGPUs(cfg.StateDir), Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	hw := &hardware{prober: s, dump: dumpKernel(cfg), log: openKernel(cfg, log)}
+	if hw.log != nil {
+		hw.kernel = kernelLog{hw.log}
+	}
+	return hw, nil
+}
+
+func (h *hardware) close() {
+	_ = h.prober.Close() // a child that cannot be ended is in the driver; nothing more can be done about it here
+	if h.log != nil {
+		_ = h.log.Close()
+	}
+}
+
+func (h *hardware) onPolicy(p policy.Policy) { h.prober.SetPolicy(p.Agent) }
+
+func (h *hardware) malformed() uint64 {
+	if h.log == nil {
+		return 0
+	}
+	return h.log.Stats().Malformed
+}
+
+func (h *hardware) probeStats() map[string]metrics.ProbeStats {
+	st := h.prober.Stats()
+	return map[string]metrics.ProbeStats{"nvml": {Restarts: st.Restarts, Calls: st.Calls}}
+}
+
+// simulate points the configuration at a simulated node's directory, where nothing else was asked for, and tells the
+// probe children of it.
+func (c *config) simulate(given func(flag string) bool) {
+	if c.Sim == "" {
+		return
+	}
+	p := sim.In(c.Sim)
+	for _, o := range []struct {
+		flag string
+		to   *string
+		path string
+	}{{"kmsg", &c.Kmsg, p.Kmsg}, {"sysfs", &c.Sysfs, p.Sysfs}, {"boot-id", &c.BootID, p.BootID}, {"nvml-library", &c.NVMLLibrary, p.Library}} {
+		if !given(o.flag) {
+			*o.to = o.path
+		}
+	}
+	os.Setenv(sim.EnvDir, c.Sim)
+}
+
+// kernelLog is the kernel log as the agent reads it.
+type kernelLog struct{ *kmsg.Reader }
+
+func (k kernelLog) Read(ctx context.Context) (agent.KernelRecord, error) {
+	r, err := k.Reader.Read(ctx)
+	return kernelRecord(r), err
+}
+
+func kernelRecord(r kmsg.Record) agent.KernelRecord {
+	return agent.KernelRecord{Seq: r.Seq, At: r.At, Line: r.Text, Lost: r.Lost, Boot: r.BootID}
+}
+
+// maxDump bounds how many records of the kernel log a capture keeps: the last ones.
+const maxDump = 50_000
+
+// dumpKernel reads the whole kernel log up to now.
+func dumpKernel(cfg config) func(ctx context.Context) ([]agent.KernelRecord, error) {
+	return func(ctx context.Context) ([]agent.KernelRecord, error) {
+		r, err := kmsg.Open(kmsg.Config{Path: cfg.Kmsg, BootID: cfg.BootID})
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		var out []agent.KernelRecord
+		for !r.Drained() {
+			rec, err := r.Read(ctx)
+			if err != nil {
+				return out, err
+			}
+			if out = append(out, kernelRecord(rec)); len(out) > 2*maxDump {
+				out = append(out[:0], out[len(out)-maxDump:]...)
+			}
+		}
+		return out[max(0, len(out)-maxDump):], nil
+	}
+}
+
+// openKernel opens the kernel log where an earlier run left off. A log that cannot be read leaves every suite Unknown in it, and
+// is no reason not to run.
+func openKernel(cfg config, log *slog.Logger) *kmsg.Reader {
+	after := kmsg.Cursor{}
+	if boot, seq, ok := agent.KernelCursor(cfg.StateDir); ok {
+		after = kmsg.Cursor{BootID: boot, Seq: seq}
+	}
+	r, err := kmsg.Open(kmsg.Config{Path: cfg.Kmsg, BootID: cfg.BootID, After: after})
+	if err != nil {
+		log.Error("kernel log not opened", "err", fmt.Errorf("%s: %w", cfg.Kmsg, err))
+		return nil
+	}
+	return r
+}

@@ -22,11 +22,10 @@ type Expect struct {
 
 // differs says in words how n's drain is not what was expected, or nothing.
 func (e Expect) differs(n Node) string {
-	bare := BareReason(n.Reason)
 	switch {
-	case bare != CleanReason(e.Reason):
+	case !SameReason(n.Reason, e.Reason):
 		return fmt.Sprintf("reason is %q by %s, not %q", n.Reason, n.ReasonUser, CleanReason(e.Reason))
-	case bare != n.Reason:
+	case BareReason(n.Reason) != n.Reason:
 		return ""
 	case e.User != "" && n.ReasonUser != e.User:
 		return fmt.Sprintf("reason is %s's, not %s's", n.ReasonUser, e.User)
@@ -109,7 +108,7 @@ func drainable(o DrainOrder, reason string, found map[string]Node) (bool, error)
 		return false, &RefusedError{Verb: "drain", Target: o.Node, Msg: "Slurm knows no such node", Advice: "compare with `sinfo -N`"}
 	case !n.Drained():
 		return true, nil // a reason that still stands on an undrained node is stale
-	case BareReason(n.Reason) == reason:
+	case SameReason(n.Reason, reason):
 		return false, nil
 	case n.Reason == "" || IsSlurmReason(n.Reason):
 		return true, nil

@@ -58,6 +58,7 @@ type ChangedError struct {
 	Verb   string
 	Target string
 	What   string // "reason is \"bad fan\", not \"assay:Q-7F3K …\""
+	Done   bool   // what was wanted stands: by an earlier try of ours whose answer was lost, or by somebody else
 }
 
 func (e *ChangedError) Error() string {

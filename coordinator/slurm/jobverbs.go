@@ -35,11 +35,12 @@ func (c *Client) expectRunning(ctx context.Context, verb, id string, restarts in
 	case err != nil:
 		return j, err
 	case !ok:
-		return j, &ChangedError{Verb: verb, Target: id, What: "the job has ended"}
+		return j, &ChangedError{Verb: verb, Target: id, What: "the job has ended", Done: verb == "cancel"}
 	case !j.OnNodes() || j.State == "COMPLETING":
-		return j, &ChangedError{Verb: verb, Target: id, What: "the job is " + j.State}
+		return j, &ChangedError{Verb: verb, Target: id, What: "the job is " + j.State,
+			Done: verb == "cancel" && j.State == "COMPLETING" || verb == "requeue" && restarts != AnyRestarts && j.Restarts > restarts}
 	case restarts != AnyRestarts && j.Restarts != restarts:
-		return j, &ChangedError{Verb: verb, Target: id, What: fmt.Sprintf("restart %d of it runs, not %d", j.Restarts, restarts)}
+		return j, &ChangedError{Verb: verb, Target: id, What: fmt.Sprintf("restart %d of it runs, not %d", j.Restarts, restarts), Done: verb == "requeue" && j.Restarts > restarts}
 	}
 	return j, nil
 }
@@ -54,7 +55,8 @@ func (c *Client) Release(ctx context.Context, id string, restarts int) error {
 	case !ok:
 		return &ChangedError{Verb: "release", Target: id, What: "the job has ended"}
 	case !j.HeldByLaunchFailure():
-		return &ChangedError{Verb: "release", Target: id, What: fmt.Sprintf("the job is %s, %q, with priority %d: not held by a failed launch", j.State, j.Reason, j.Priority)}
+		return &ChangedError{Verb: "release", Target: id, What: fmt.Sprintf("the job is %s, %q, with priority %d: not held by a failed launch", j.State, j.Reason, j.Priority),
+			Done: j.Priority != 0 || j.State != "PENDING"}
 	case restarts != AnyRestarts && j.Restarts != restarts:
 		return &ChangedError{Verb: "release", Target: id, What: fmt.Sprintf("it is held after restart %d, not %d", j.Restarts, restarts)}
 	}

@@ -61,7 +61,7 @@ func observeDrain(prev *View, cur View, rec Record) []Observation {
 	n, drained := cur.Node, cur.Node.Drained()
 	was := prev != nil && prev.Node.Drained()
 	sameReason := was && BareReason(prev.Node.Reason) == BareReason(n.Reason)
-	ours := rec.Reason != "" && BareReason(n.Reason) == CleanReason(rec.Reason)
+	ours := rec.Reason != "" && SameReason(n.Reason, rec.Reason)
 	see := func(kind string) []Observation {
 		return []Observation{{Kind: kind, Node: n.Name, User: n.ReasonUser, Reason: n.Reason, BySlurm: IsSlurmReason(n.Reason), Jobs: cur.Jobs}}
 	}
@@ -84,7 +84,7 @@ func observeDrain(prev *View, cur View, rec Record) []Observation {
 		}
 		return seen
 	case was:
-		if rec.Reason != "" && BareReason(prev.Node.Reason) == CleanReason(rec.Reason) {
+		if rec.Reason != "" && SameReason(prev.Node.Reason, rec.Reason) {
 			return nil // our own drain's end
 		}
 		return []Observation{{Kind: Undrained, Node: n.Name, User: prev.Node.ReasonUser, Reason: prev.Node.Reason, BySlurm: IsSlurmReason(prev.Node.Reason), Jobs: cur.Jobs}}
@@ -105,16 +105,16 @@ func observeNode(prev *View, cur View) []Observation {
 			seen = append(seen, Observation{Kind: kind, Node: n.Name, User: n.ReasonUser, Reason: n.Reason, BySlurm: IsSlurmReason(n.Reason), Jobs: cur.Jobs})
 		}
 	}
-	add(Down, n.State == "DOWN", prev != nil && prev.Node.State == "DOWN")
-	add(Silent, n.Has(FlagNotResponding), prev != nil && prev.Node.Has(FlagNotResponding))
+	add(Down, down(n), prev != nil && down(prev.Node))
+	add(Silent, silent(n), prev != nil && silent(prev.Node))
 	if prev == nil {
 		if len(cur.Jobs) > 0 {
 			seen = append(seen, Observation{Kind: JobsChanged, Node: n.Name, Jobs: cur.Jobs})
 		}
 		return seen
 	}
-	add(Up, prev.Node.State == "DOWN", n.State == "DOWN")
-	add(Answering, prev.Node.Has(FlagNotResponding), n.Has(FlagNotResponding))
+	add(Up, down(prev.Node), down(n))
+	add(Answering, silent(prev.Node), silent(n))
 	if was, is := prev.Node.BootTime, n.BootTime; !was.IsZero() && !is.IsZero() && is.Sub(was) > bootSlack {
 		seen = append(seen, Observation{Kind: Rebooted, Node: n.Name, Jobs: cur.Jobs})
 	}
@@ -123,6 +123,12 @@ func observeNode(prev *View, cur View) []Observation {
 	}
 	return seen
 }
+
+// down: a node that Slurm is rebooting or powering shows DOWN on the way.
+func down(n Node) bool { return n.State == "DOWN" && !n.Away() }
+
+// silent: a node that has just been resumed does not answer, and has no boot time, until slurmctld's next ping.
+func silent(n Node) bool { return n.Has(FlagNotResponding) && !n.BootTime.IsZero() && !n.Away() }
 
 func ids(jobs []Job) []string {
 	out := make([]string, len(jobs))

@@ -11,13 +11,15 @@ import (
 const maxReason = 200
 
 // CleanReason turns text into a reason that Slurm keeps as it is and that cannot be more than a reason: no quotes, which
-// scontrol strips at the ends, no control characters, no brackets that would pass for the "[user@time]" Slurm adds,
-// single spaces, at most 200 bytes.
+// scontrol strips at the ends, no control characters, no brackets that would pass for the "[user@time]" Slurm adds, no
+// equal signs that would pass for another field, single spaces, at most 200 bytes.
 func CleanReason(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case r == '"' || r == '\'' || r == '`' || r == '\\' || r == unicode.ReplacementChar:
 			return -1
+		case r == '=':
+			return ':'
 		case r == '[':
 			return '('
 		case r == ']':
@@ -60,6 +62,9 @@ func BareReason(s string) string {
 		s = strings.TrimRight(s[:loc[0]], " :")
 	}
 }
+
+// SameReason reports whether the reason that Slurm shows is the one we wrote, perhaps with a reboot's notes behind it.
+func SameReason(shown, ours string) bool { return BareReason(shown) == BareReason(CleanReason(ours)) }
 
 // ReasonProlog and ReasonKillTask are two of Slurm's own reasons that mean something to us.
 const (

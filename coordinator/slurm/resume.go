@@ -36,7 +36,7 @@ func (c *Client) Resume(ctx context.Context, node string, expect Expect) error {
 // expectDrained checks that n is drained as expected.
 func expectDrained(verb string, n Node, expect Expect) error {
 	if !n.Drained() {
-		return &ChangedError{Verb: verb, Target: n.Name, What: "it is not drained, but " + StateText(n)}
+		return &ChangedError{Verb: verb, Target: n.Name, What: "it is not drained, but " + StateText(n), Done: verb == "resume"}
 	}
 	if why := expect.differs(n); why != "" {
 		return &ChangedError{Verb: verb, Target: n.Name, What: why}

@@ -1,0 +1,298 @@
+package nvml
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/ecc"
+	"github.com/assay-gpu/assay/checks/recovery"
+	"github.com/assay-gpu/assay/checks/rowremap"
+)
+
+// A device is a GPU the child has opened. Who it is stays the same while its UUID does.
+type device struct {
+	gonvml.Device
+	gpu checks.GPU
+}
+
+func (c *child) init() *initReply {
+	// The first call loads the library: nothing can be looked up before it.
+	c.send(message{Call: "nvmlInit"})
+	if ret := c.nvml.Init(); ret != gonvml.SUCCESS {
+		if ret == gonvml.ERROR_LIBRARY_NOT_FOUND {
+			return &initReply{Err: c.lib + ": library not found or not loadable"}
+		}
+		return &initReply{Err: why("nvmlInit", ret)}
+	}
+	c.open = map[request]*device{}
+	return &initReply{}
+}
+
+func (c *child) node() *nodeReply {
+	if c.driver == "" {
+		ret := c.call("nvmlSystemGetDriverVersion", func() (ret gonvml.Return) {
+			c.driver, ret = c.nvml.SystemGetDriverVersion()
+			return ret
+		})
+		if ret != gonvml.SUCCESS {
+			c.driver = "" // the inventory says it is not known
+		}
+	}
+	r := &nodeReply{Driver: c.driver}
+	ret := c.call("nvmlDeviceGetCount", func() (ret gonvml.Return) {
+		r.Count, ret = c.nvml.DeviceGetCount()
+		return ret
+	}, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount")
+	if ret != gonvml.SUCCESS {
+		return &nodeReply{Driver: c.driver, Count: -1, Err: why("nvmlDeviceGetCount", ret)}
+	}
+	if r.Count != c.count { // indices now mean other GPUs
+		clear(c.open)
+		c.count = r.Count
+	}
+	return r
+}
+
+// gpu reads one GPU: nine calls once it is open.
+func (c *child) gpu(r request) *gpuReply {
+	reply := &gpuReply{State: catalog.GPUState{GPU: checks.GPU{Index: r.Index, PCI: r.PCI}}}
+	s := &reply.State
+	d, call, ret := c.device(r)
+	if ret == gonvml.SUCCESS {
+		s.GPU = d.gpu
+		c.send(message{Named: s})
+		call, ret = c.status(d, s)
+	}
+	switch ret {
+	case gonvml.SUCCESS:
+	case gonvml.ERROR_GPU_IS_LOST:
+		*s = catalog.GPUState{GPU: s.GPU}
+		s.Call.Lost = true
+	case gonvml.ERROR_NOT_FOUND:
+		reply.Gone = true
+		fallthrough
+	default:
+		s.Call.Err = why(call, ret)
+	}
+	return reply
+}
+
+// device opens the GPU, or verifies that the one opened before is still itself. After an error call names what failed.
+func (c *child) device(r request) (d *device, call string, ret gonvml.Return) {
+	if d := c.open[r]; d != nil {
+		uuid, ret := c.text("nvmlDeviceGetUUID", d.GetUUID)
+		if ret == gonvml.SUCCESS && uuid == d.gpu.UUID {
+			return d, "", ret
+		}
+		delete(c.open, r)
+		if ret == gonvml.ERROR_GPU_IS_LOST {
+			return nil, "nvmlDeviceGetUUID", ret
+		}
+	}
+	d = &device{gpu: checks.GPU{Index: r.Index}}
+	if r.PCI != "" {
+		call = "nvmlDeviceGetHandleByPciBusId"
+		ret = c.call(call, func() (ret gonvml.Return) {
+			d.Device, ret = c.nvml.DeviceGetHandleByPciBusId(r.PCI)
+			return ret
+		}, call+"_v2", call)
+	} else {
+		call = "nvmlDeviceGetHandleByIndex"
+		ret = c.call(call, func() (ret gonvml.Return) {
+			d.Device, ret = c.nvml.DeviceGetHandleByIndex(r.Index)
+			return ret
+		}, call+"_v2", call)
+	}
+	if ret != gonvml.SUCCESS {
+		return nil, call, ret
+	}
+	call, ret = c.identify(d, r)
+	if ret != gonvml.SUCCESS {
+		return nil, call, ret
+	}
+	c.open[r] = d
+	return d, "", ret
+}
+
+// identify learns who the device is. A UUID and an address it must have; name and serial may be missing.
+func (c *child) identify(d *device, r request) (call string, ret gonvml.Return) {
+	if d.gpu.UUID, ret = c.text("nvmlDeviceGetUUID", d.GetUUID); ret != gonvml.SUCCESS {
+		return "nvmlDeviceGetUUID", ret
+	}
+	ret = c.call("nvmlDeviceGetPciInfo", func() gonvml.Return {
+		p, ret := d.GetPciInfo()
+		if ret == gonvml.SUCCESS {
+			d.gpu.PCI = fmt.Sprintf("%04x:%02x:%02x.0", p.Domain, p.Bus, p.Device)
+		}
+		return ret
+	}, "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo")
+	if ret != gonvml.SUCCESS {
+		return "nvmlDeviceGetPciInfo", ret
+	}
+	if r.PCI != "" { // opened by address: the driver says how it counts it
+		ret = c.call("nvmlDeviceGetIndex", func() (ret gonvml.Return) {
+			d.gpu.Index, ret = d.GetIndex()
+			return ret
+		})
+		if ret != gonvml.SUCCESS {
+			if ret != gonvml.ERROR_FUNCTION_NOT_FOUND {
+				return "nvmlDeviceGetIndex", ret
+			}
+			d.gpu.Index = r.Index
+		}
+	}
+	if d.gpu.Name, ret = c.text("nvmlDeviceGetName", d.GetName); ret == gonvml.ERROR_GPU_IS_LOST {
+		return "nvmlDeviceGetName", ret
+	}
+	if d.gpu.Serial, ret = c.text("nvmlDeviceGetSerial", d.GetSerial); ret == gonvml.ERROR_GPU_IS_LOST {
+		return "nvmlDeviceGetSerial", ret
+	}
+	return "", gonvml.SUCCESS
+}
+
+// text makes a call that gives text; empty after an error.
+func (c *child) text(name string, f func() (string, gonvml.Return)) (s string, ret gonvml.Return) {
+	ret = c.call(name, func() (ret gonvml.Return) {
+		s, ret = f()
+		return ret
+	})
+	if ret != gonvml.SUCCESS {
+		s = ""
+	}
+	return s, ret
+}
+
+// availability says what a return code means for a reading. A function, structure or field that this driver does not know
+// is a thing it cannot tell; any other error leaves the reading unread.
+func availability(call string, ret gonvml.Return) (checks.Availability, string) {
+	switch ret {
+	case gonvml.SUCCESS:
+		return checks.Read, ""
+	case gonvml.ERROR_NOT_SUPPORTED, gonvml.ERROR_FUNCTION_NOT_FOUND, gonvml.ERROR_ARGUMENT_VERSION_MISMATCH:
+		return checks.NotSupported, ""
+	}
+	return checks.Unread, why(call, ret)
+}
+
+// status reads the GPU's state. Only a lost GPU ends it early.
+func (c *child) status(d *device, s *catalog.GPUState) (call string, ret gonvml.Return) {
+	for _, read := range []func() (string, gonvml.Return){
+		func() (string, gonvml.Return) { return c.ecc(d, &s.ECC) },
+		func() (string, gonvml.Return) { return c.rowRemap(d, &s.RowRemap) },
+		func() (string, gonvml.Return) { return c.recovery(d, &s.Recovery) },
+	} {
+		if call, ret := read(); ret == gonvml.ERROR_GPU_IS_LOST {
+			return call, ret
+		}
+	}
+	return "", gonvml.SUCCESS
+}
+
+func (c *child) ecc(d *device, r *ecc.Reading) (string, gonvml.Return) {
+	call := "nvmlDeviceGetEccMode"
+	var current, pending gonvml.EnableState
+	ret := c.call(call, func() (ret gonvml.Return) {
+		current, pending, ret = d.GetEccMode()
+		return ret
+	})
+	if r.Have, r.Err = availability(call, ret); r.Have != checks.Read {
+		r.HaveSRAM = r.Have
+		return call, ret
+	}
+	r.Enabled, r.Pending = current == gonvml.FEATURE_ENABLED, current != pending
+	if !r.Enabled { // nothing is counted
+		r.HaveSRAM = checks.NotSupported
+		return call, ret
+	}
+	call = "nvmlDeviceGetTotalEccErrors"
+	for _, t := range []struct {
+		kind gonvml.MemoryErrorType
+		life gonvml.EccCounterType
+		into *uint64
+	}{
+		{gonvml.MEMORY_ERROR_TYPE_CORRECTED, gonvml.VOLATILE_ECC, &r.VolatileCorrected},
+		{gonvml.MEMORY_ERROR_TYPE_UNCORRECTED, gonvml.VOLATILE_ECC, &r.VolatileUncorrected},
+		{gonvml.MEMORY_ERROR_TYPE_CORRECTED, gonvml.AGGREGATE_ECC, &r.AggregateCorrected},
+		{gonvml.MEMORY_ERROR_TYPE_UNCORRECTED, gonvml.AGGREGATE_ECC, &r.AggregateUncorrected},
+	} {
+		ret = c.call(call, func() (ret gonvml.Return) {
+			*t.into, ret = d.GetTotalEccErrors(t.kind, t.life)
+			return ret
+		})
+		if ret == gonvml.SUCCESS {
+			continue
+		}
+		r.Have, r.Err = availability(call, ret)
+		if ret == gonvml.ERROR_NOT_SUPPORTED { // with ECC on there are counters: N/A is not zero
+			r.Have, r.Err = checks.Unread, why(call, ret)
+		}
+		return call, ret
+	}
+	call = "nvmlDeviceGetSramEccErrorStatus"
+	ret = c.call(call, func() gonvml.Return {
+		sram, ret := d.GetSramEccErrorStatus()
+		r.SRAMThresholdExceeded = ret == gonvml.SUCCESS && sram.BThresholdExceeded != 0
+		return ret
+	})
+	var err string
+	if r.HaveSRAM, err = availability(call, ret); err != "" {
+		r.Err = err
+	}
+	return call, ret
+}
+
+func (c *child) rowRemap(d *device, r *rowremap.Reading) (string, gonvml.Return) {
+	const call = "nvmlDeviceGetRemappedRows"
+	ret := c.call(call, func() (ret gonvml.Return) {
+		r.Correctable, r.Uncorrectable, r.Pending, r.Failed, ret = d.GetRemappedRows()
+		return ret
+	})
+	if r.Have, r.Err = availability(call, ret); r.Have != checks.Read {
+		*r = rowremap.Reading{Have: r.Have, Err: r.Err}
+	}
+	return call, ret
+}
+
+func (c *child) recovery(d *device, r *recovery.Reading) (string, gonvml.Return) {
+	const call = "nvmlDeviceGetFieldValues"
+	values := []gonvml.FieldValue{{FieldId: gonvml.FI_DEV_GET_GPU_RECOVERY_ACTION}}
+	ret := c.call(call, func() gonvml.Return { return d.GetFieldValues(values) })
+	if ret == gonvml.SUCCESS {
+		ret = gonvml.Return(values[0].NvmlReturn)
+		if ret == gonvml.ERROR_INVALID_ARGUMENT { // a driver from before the field
+			ret = gonvml.ERROR_NOT_SUPPORTED
+		}
+	}
+	if r.Have, r.Err = availability(call, ret); r.Have != checks.Read {
+		return call, ret
+	}
+	n, ok := number(values[0])
+	if !ok {
+		*r = recovery.Reading{Err: fmt.Sprintf("%s: field %d has a value of type %d", call, values[0].FieldId, values[0].ValueType)}
+		return call, ret
+	}
+	r.Action = n
+	return call, ret
+}
+
+// number is a field's value as an int. The layout is nvmlValue_t's, a union in the machine's byte order.
+func number(v gonvml.FieldValue) (int, bool) {
+	raw := binary.NativeEndian.Uint64(v.Value[:])
+	half := binary.NativeEndian.Uint32(v.Value[:4])
+	switch gonvml.ValueType(v.ValueType) {
+	case gonvml.VALUE_TYPE_UNSIGNED_INT:
+		return int(half), true
+	case gonvml.VALUE_TYPE_SIGNED_INT:
+		return int(int32(half)), true
+	case gonvml.VALUE_TYPE_UNSIGNED_LONG, gonvml.VALUE_TYPE_UNSIGNED_LONG_LONG, gonvml.VALUE_TYPE_SIGNED_LONG_LONG:
+		return int(int64(raw)), true
+	case gonvml.VALUE_TYPE_DOUBLE:
+		return int(math.Float64frombits(raw)), true
+	}
+	return 0, false
+}

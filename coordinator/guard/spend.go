@@ -9,7 +9,8 @@ import (
 )
 
 // Spend enters a charge. It never refuses: Room was asked before, or the charge is one that is only counted. The same
-// charge entered twice counts once. The alert is set once an hour when hard faults pass the share that pages.
+// charge entered twice counts once. The alert is set once an hour when
+// hard faults come to more nodes than the share that pages, and to more than one.
 func (b Books) Spend(p policy.Guard, c Census, ch Charge) (Books, []Alert) {
 	b = b.Prune(ch.At, p.StormWindow.D())
 	e := Entry{Node: ch.Node, Leaf: ch.Leaf, Reason: ch.Reason, Step: ch.Step, At: ch.At,
@@ -28,7 +29,7 @@ func (b Books) Spend(p policy.Guard, c Census, ch Charge) (Books, []Alert) {
 	}
 	nodes := nodesIn(b.Hard, ch.At, hour, all)
 	size := b.Hard[0].Schedulable
-	if limit := p.HardPageShare * float64(size); len(nodes) < 2 || float64(len(nodes)) <= limit {
+	if len(nodes) <= Limit(p.HardPageShare, 0, size) {
 		return b, nil
 	}
 	b, first := b.Page("hard_faults", ch.At)

@@ -15,6 +15,7 @@ import (
 
 // The leader dies by kill -9: another leads and has committed within one lease.
 func TestLeaderKilled(t *testing.T) {
+	slow(t)
 	c := etcdtest.Start(t)
 	s := open(t, store.Config{Endpoints: c.Endpoints})
 	for i := range 3 {
@@ -58,6 +59,7 @@ func TestLeaderKilled(t *testing.T) {
 
 // The leader is stopped for longer than its lease: when it goes on it knows that its term is over, and writes nothing.
 func TestLeaderStopped(t *testing.T) {
+	slow(t)
 	c := etcdtest.Start(t)
 	s := open(t, store.Config{Endpoints: c.Endpoints})
 	sleeper := startChild(t, c.Endpoints[0], "/"+t.Name()+"/")
@@ -87,6 +89,7 @@ func TestLeaderStopped(t *testing.T) {
 // The leader is stopped in the midst of commits: whatever was under way is before the heir's commits or nowhere,
 // and the leader either knows which or says that it does not.
 func TestLeaderStoppedWhileCommitting(t *testing.T) {
+	slow(t)
 	c := etcdtest.Start(t)
 	s := open(t, store.Config{Endpoints: c.Endpoints})
 	for range 2 {
@@ -135,6 +138,7 @@ func TestLeaderStoppedWhileCommitting(t *testing.T) {
 
 // Three members, and etcd's own leader is killed again and again: no acknowledged commit is lost, none is applied twice.
 func TestMembersKilled(t *testing.T) {
+	slow(t)
 	c := etcdtest.StartN(t, 3)
 	s := open(t, store.Config{Endpoints: c.Endpoints})
 	w := s.Watch(t.Context(), "n/", 1)

@@ -51,6 +51,15 @@ func endpoints(t testing.TB) []string {
 	return shared.server.Endpoints
 }
 
+// slow marks a test that mostly waits: for leases to run out, for processes to die.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("waits for leases to run out")
+	}
+	t.Parallel()
+}
+
 func logger(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 // open opens a store under a prefix that is the test's own.

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -50,6 +51,8 @@ type Store struct {
 	kv          KV
 	log         *slog.Logger
 	boot        func() time.Time
+	closing     sync.Once
+	closed      chan struct{} // ends the terms
 }
 
 // Open connects to etcd and makes one linearizable read, so that a wrong address, a wrong certificate or a cluster
@@ -58,7 +61,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if len(cfg.Endpoints) == 0 {
 		return nil, errors.New("etcd: no endpoint given")
 	}
-	s := &Store{prefix: cfg.Prefix, callTimeout: cfg.CallTimeout, log: cfg.Logger, boot: cfg.Boot}
+	s := &Store{prefix: cfg.Prefix, callTimeout: cfg.CallTimeout, log: cfg.Logger, boot: cfg.Boot, closed: make(chan struct{})}
 	if s.prefix == "" {
 		s.prefix = DefaultPrefix
 	}
@@ -102,8 +105,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close drops the connection. It resigns nothing: a term held ends with its lease unless [Term.Resign] was called.
-func (s *Store) Close() error { return s.client.Close() }
+// Close drops the connection and ends the term held over it. It does not give the lease back: call [Term.Resign] first,
+// so that another can lead at once.
+func (s *Store) Close() error {
+	s.closing.Do(func() { close(s.closed) })
+	return s.client.Close()
+}
 
 // call bounds one call to etcd.
 func (s *Store) call(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -49,6 +49,7 @@ func TestCommitThenRead(t *testing.T) {
 
 // A key with a TTL goes by itself, and not before.
 func TestTTL(t *testing.T) {
+	slow(t)
 	s := open(t, store.Config{})
 	term := lead(t, s, "a")
 	began := time.Now()
@@ -120,6 +121,7 @@ func TestListIsOneMoment(t *testing.T) {
 
 // The limits are the largest that a stock etcd takes, and one more is refused here.
 func TestLimits(t *testing.T) {
+	slow(t)
 	s := open(t, store.Config{Endpoints: etcdtest.Start(t).Endpoints, Prefix: store.DefaultPrefix})
 	term := lead(t, s, "a")
 	ops := make([]store.Op, store.MaxOps)

@@ -179,7 +179,7 @@ func (t *Term) extend(to time.Time) {
 	}
 }
 
-// expire ends the term at its deadline.
+// expire ends the term at its deadline, or when the store is closed.
 func (t *Term) expire() {
 	for {
 		left := t.Remaining()
@@ -189,6 +189,10 @@ func (t *Term) expire() {
 		timer := time.NewTimer(left)
 		select {
 		case <-timer.C:
+		case <-t.s.closed:
+			timer.Stop()
+			t.end(errors.New("the store was closed"))
+			return
 		case <-t.done:
 			timer.Stop()
 			return

@@ -17,6 +17,11 @@ import (
 // receive fails the test when nothing comes within limit.
 func receive[T any](t *testing.T, c <-chan T, limit time.Duration, what string) T {
 	t.Helper()
+	select { // a limit of 0: it has to be there
+	case v := <-c:
+		return v
+	default:
+	}
 	select {
 	case v := <-c:
 		return v
@@ -62,6 +67,7 @@ func TestResignHandsOver(t *testing.T) {
 
 // A term lives on over many leases while it is renewed.
 func TestLeaseIsKeptAlive(t *testing.T) {
+	slow(t)
 	s := open(t, store.Config{})
 	term := lead(t, s, "a")
 	for end := time.Now().Add(2*lease + time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -130,6 +136,7 @@ func TestLeaseTakenAway(t *testing.T) {
 
 // When etcd stands still, the term ends by the lease's deadline, and a commit under way says that it does not know.
 func TestEtcdStandsStill(t *testing.T) {
+	slow(t)
 	c := etcdtest.Start(t)
 	s := open(t, store.Config{Endpoints: c.Endpoints, CallTimeout: 500 * time.Millisecond})
 	term := lead(t, s, "a")
@@ -154,6 +161,7 @@ func TestEtcdStandsStill(t *testing.T) {
 
 // A short pause of etcd is bridged: the commit is settled and the term goes on.
 func TestEtcdPauses(t *testing.T) {
+	slow(t)
 	c := etcdtest.Start(t)
 	s := open(t, store.Config{Endpoints: c.Endpoints, CallTimeout: 300 * time.Millisecond})
 	term := lead(t, s, "a")

@@ -71,6 +71,7 @@ func TestWatch(t *testing.T) {
 
 // A watch bridges the death and return of etcd without gap or repetition.
 func TestWatchOutlivesEtcd(t *testing.T) {
+	slow(t)
 	c := etcdtest.Start(t)
 	s := open(t, store.Config{Endpoints: c.Endpoints})
 	w := s.Watch(t.Context(), "n/", 1)
@@ -92,6 +93,7 @@ func TestWatchOutlivesEtcd(t *testing.T) {
 }
 
 func TestWatchFromCompactedRevision(t *testing.T) {
+	slow(t)
 	s := open(t, store.Config{Endpoints: etcdtest.Start(t).Endpoints})
 	term := lead(t, s, "a")
 	first := commit(t, term, put("n/a", "1"))
@@ -115,6 +117,7 @@ func TestWatchFromCompactedRevision(t *testing.T) {
 
 // Compaction run by the leader stays one interval behind.
 func TestCompactEvery(t *testing.T) {
+	slow(t)
 	s := open(t, store.Config{Endpoints: etcdtest.Start(t).Endpoints})
 	term := lead(t, s, "a")
 	first := commit(t, term, put("n/a", "1"))

@@ -67,6 +67,9 @@ func Start(t testing.TB, args ...string) *Cluster { t.Helper(); return StartN(t,
 // StartN is Start with n members.
 func StartN(t testing.TB, n int, args ...string) *Cluster {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs etcd")
+	}
 	binary := Build(t)
 	// Not t.TempDir: a long test name would make the socket paths too long for the kernel.
 	dir, err := os.MkdirTemp("", "etcd")

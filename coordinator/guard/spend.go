@@ -16,7 +16,7 @@ func (b Books) Spend(p policy.Guard, c Census, ch Charge) (Books, []Alert) {
 	e := Entry{Node: ch.Node, Leaf: ch.Leaf, Reason: ch.Reason, Step: ch.Step, At: ch.At,
 		Schedulable: c.Schedulable, LeafSize: c.Leaf[ch.Leaf]}
 	same := func(x Entry) bool {
-		return x.Node == e.Node && x.Reason == e.Reason && x.Step == e.Step && x.At.Equal(e.At)
+		return x.Node == e.Node && x.Leaf == e.Leaf && x.Reason == e.Reason && x.Step == e.Step && x.At.Equal(e.At)
 	}
 	if !ch.Hard {
 		if !slices.ContainsFunc(b.Spent, same) {

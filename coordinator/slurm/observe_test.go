@@ -88,4 +88,3 @@ func text(seen []Observation) string {
 	}
 	return b.String()
 }
-

@@ -108,7 +108,8 @@ func (v validator) add(path, format string, args ...any) {
 }
 
 func (v validator) scenario(sc *Scenario) {
-	v.model("model", sc.Model, sc.Count, "count")
+	v.model("model", sc.Model)
+	v.count("count", sc.Count)
 	sc.names = v.nodes("nodes", sc.Nodes, true)
 	v.changes("", sc.NodeChange)
 	if sc.NodeSerial != nil {
@@ -130,12 +131,11 @@ func (v validator) scenario(sc *Scenario) {
 			count = o.Count
 		}
 		most = max(most, count)
-		m := o.Model
-		if m == "" {
-			m = sc.Model
+		if o.Model != "" {
+			v.model(at+".model", o.Model)
 		}
-		if o.Model != "" || o.Count != 0 {
-			v.model(at+".model", m, count, at+".count")
+		if o.Count != 0 {
+			v.count(at+".count", o.Count)
 		}
 		v.changes(at+".", o.NodeChange)
 		v.gpus(at+".gpus", o.GPUs, count)
@@ -145,12 +145,15 @@ func (v validator) scenario(sc *Scenario) {
 	}
 }
 
-func (v validator) model(path, name string, count int, countPath string) {
+func (v validator) model(path, name string) {
 	if _, ok := models[name]; !ok {
 		v.add(path, "%q: want one of %s", name, strings.Join(Models(), ", "))
 	}
-	if count < 1 || count > maxGPUs {
-		v.add(countPath, "%d: want 1 to %d GPUs", count, maxGPUs)
+}
+
+func (v validator) count(path string, n int) {
+	if n < 1 || n > maxGPUs {
+		v.add(path, "%d: want 1 to %d GPUs", n, maxGPUs)
 	}
 }
 

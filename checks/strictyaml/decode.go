@@ -17,8 +17,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// MaxSize is the largest file that is read, in bytes: a file for people to write is far smaller.
-const MaxSize = 1 << 20
+// MaxSize is the largest file that is read, in bytes. A file that people write is far smaller, and the parser's time grows
+// with the square of it: a second or two at this size.
+const MaxSize = 128 << 10
 
 // maxDepth bounds nesting. It keeps the parser, which recurses, within its stack.
 const maxDepth = 200

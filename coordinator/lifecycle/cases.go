@@ -99,6 +99,7 @@ func (s *step) fault(f checks.Finding) bool {
 	}
 	s.Reasons = s.Reasons[:min(len(s.Reasons), maxFaults)]
 	c := s.Case
+	c.Need = deeper(c.Need, rungFor(f.Action))
 	if !slices.Contains(c.Faults, key) && len(c.Faults) < maxFaults {
 		c.Faults = append(c.Faults, key)
 	}

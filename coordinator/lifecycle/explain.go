@@ -61,7 +61,7 @@ func next(n Node) string {
 	case Quarantined:
 		switch {
 		case n.Case.Evidence == "collecting":
-			return "evidence is gathered, then " + rungFor(n.Case.Action) + " or the rung that its past asks for"
+			return "evidence is gathered, then " + n.Case.Need + " or the rung that its past asks for"
 		case who != "":
 			return who + " when nothing stands in its way"
 		}

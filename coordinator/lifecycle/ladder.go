@@ -40,10 +40,10 @@ func rungFor(a checks.Action) string {
 // repeat window, a person at the third time.
 func (s *step) firstRung() string {
 	c := s.Case
-	if c.Cause == CauseOrder || c.Cause == CauseCannotScreen && c.Action == checks.None {
-		return RungPerson
+	if len(c.Faults) == 0 {
+		return RungPerson // a person's order, or screens that say nothing: no fault to mend
 	}
-	rung, times := rungFor(c.Action), 0
+	rung, times := c.Need, 0
 	if c.Rung != "" {
 		rung = deeper(rung, nextRung(c.Rung))
 	}
@@ -95,14 +95,15 @@ func (s *step) evidenced(how string) {
 	s.rearm()
 }
 
-// climb makes the rung after the last one due, or the one that the severest action asks for if that is further up.
+// climb makes the rung after the last one due, or the one that its faults ask for if that is further up.
 func (s *step) climb() {
 	s.Screen, s.Want, s.Tries = "", checks.NoLevel, 0
 	last := s.Case.Rung
 	if s.State == Screening {
 		last = deeper(last, RungScreen) // whatever led here, a screen has failed now
 	}
-	s.Case.Due = deeper(nextRung(last), rungFor(s.Case.Action))
+	s.Case.Due = deeper(nextRung(last), s.Case.Need)
+	s.revoke("back on the ladder: " + s.Case.Cause)
 	if s.State != Quarantined {
 		s.enter(Quarantined)
 	}
@@ -113,8 +114,12 @@ func (s *step) climb() {
 
 // remedied follows a rung that was carried out: a screen, unless a graver fault came up meanwhile.
 func (s *step) remedied() {
-	if due := rungFor(s.Case.Action); rank(due) > rank(s.Case.Rung) {
-		s.Case.Due = due
+	done := s.Case.Rung
+	if s.rebooted {
+		done = deeper(done, RungReboot)
+	}
+	if rank(s.Case.Need) > rank(done) {
+		s.Case.Due = s.Case.Need
 		s.enter(Quarantined)
 		return
 	}

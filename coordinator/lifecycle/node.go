@@ -129,6 +129,7 @@ type Case struct {
 	GPUs     []string      `json:"gpus,omitempty"`     // UUIDs suspected
 
 	Faults     []string `json:"faults,omitempty"`     // cause and part of each fault known: the same again is no news
+	Need       string   `json:"need,omitempty"`       // the deepest first rung that any of its faults asks for
 	Due        string   `json:"due,omitempty"`        // the rung to take when nothing stands in its way
 	Out        bool     `json:"out,omitempty"`        // the node's capacity was taken for it
 	Planned    bool     `json:"planned,omitempty"`    // nothing failed: a reset is due when the node is empty

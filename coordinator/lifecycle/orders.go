@@ -63,7 +63,7 @@ func (s *step) orderDrain(ev OrderDrain) error {
 		return s.orderHold(OrderHold{At: ev.At, By: ev.By, Reason: ev.Reason})
 	}
 	if s.Case == nil {
-		s.open(Case{Cause: CauseOrder, Part: string(checks.KindNode), Action: checks.Drain,
+		s.open(Case{Cause: CauseOrder, Part: string(checks.KindNode),
 			Level: caseLevel(checks.Finding{}, s.in.Policy), Owner: ev.By})
 		s.Reasons = []string{text}
 	} else {

@@ -46,6 +46,7 @@ func (s *step) repaired(outcome string) {
 	s.note("repaired: %s", outcome)
 	s.Expected = s.Inventory
 	s.Case.Owner, s.Case.Level, s.Case.Action = Assay, checks.Intake, checks.Drain
+	s.Case.Need = RungScreen
 	if s.Case.Evidence == "" {
 		s.Case.Evidence = "none"
 	}

@@ -14,7 +14,7 @@ func Stands(n Node, e Effect, id string) (ok bool, why string) {
 	}
 	switch e.Kind {
 	case EffectDrain:
-		return n.DrainPending && n.DrainReason == e.Args["reason"], "no such drain is pending"
+		return n.DrainedByUs, "the drain is not ours to make any more" // an older reason is put right by the effect after it
 	case EffectResume:
 		return n.ResumePending, "no resume is pending"
 	case EffectReason:

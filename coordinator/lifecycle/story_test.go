@@ -231,7 +231,7 @@ func (w *world) event(t *testing.T, line string) string {
 			}
 			w.now = w.now.Add(later)
 			f = ""
-		case strings.HasPrefix(f, "until=+"), strings.HasPrefix(f, "screen=this"):
+		case strings.HasPrefix(f, "until=+"), f == "screen=this":
 			if k, v, _ := strings.Cut(f, "=+"); k == "until" {
 				later, err := time.ParseDuration(v)
 				if err != nil {

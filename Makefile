@@ -44,11 +44,10 @@ bin/assay-agent: | deps-build
 	@echo "build $@"
 	@CGO_ENABLED=1 $(BUILD) -ldflags '$(STAMP)' -o $@ ./cmd/assay-agent
 
-bin/sim/libnvidia-ml.so.1: | deps-build
+bin/sim/libnvidia-ml.so.1: bin/assay-agent | deps-build
 	@echo "build $@"
 	@mkdir -p bin/sim
-	@CGO_ENABLED=1 $(BUILD) -buildmode=c-shared -o $@ ./agent/sim/nvmllib
-	@rm -f bin/sim/libnvidia-ml.so.h bin/sim/libnvidia-ml.so.1.h bin/sim/libnvidia-ml.h
+	@bin/assay-agent sim library $@
 
 ## demo: a control plane and eight simulated nodes; two break, are quarantined, and one is resumed
 demo: all

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,7 +72,13 @@ func Init(dir string, sc Scenario, node, libPath string) error {
 		if err := os.RemoveAll(In(dir).Sysfs); err != nil {
 			return err
 		}
-		if err := replace(filepath.Join(dir, "nvml.calls"), make([]byte, callsSize)); err != nil {
+		// In place: a library that runs has the file mapped.
+		calls, err := os.OpenFile(filepath.Join(dir, "nvml.calls"), os.O_WRONLY|os.O_CREATE, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = calls.Write(make([]byte, callsSize))
+		if err := errors.Join(err, calls.Close()); err != nil {
 			return err
 		}
 		return s.boot(dir)

@@ -18,7 +18,15 @@ import (
 // The library answers many threads of one process while the state under it is replaced, and finds its node without being
 // told: this process has no ASSAY_SIM_DIR.
 func TestTheLibraryUnderConcurrentChange(t *testing.T) {
-	n := newNode(t, "count: 8")
+	// One process has one such library, whatever the path it is opened by: with -count this is the same node each time.
+	sc, err := sim.ParseScenario("s", []byte("count: 8"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{t: t, dir: filepath.Join(filepath.Dir(library), "node")}
+	if err := sim.Init(n.dir, sc, "gpu001", library); err != nil {
+		t.Fatal(err)
+	}
 	lib := gonvml.New(gonvml.WithLibraryPath(sim.In(n.dir).Library))
 	if ret := lib.Init(); ret != gonvml.SUCCESS {
 		t.Fatalf("nvmlInit: %d", ret)

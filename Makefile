@@ -23,7 +23,6 @@ BUILD := $(GO) build -trimpath -buildvcs=false
 STAMP := -X main.version=$(VERSION)
 
 # Two packages at a time: several start servers, and a small machine must not make them miss their deadlines.
-TEST    := $(GO) test -p 2
 SUM     := $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
 TIMEOUT := 25m
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,7 +94,7 @@ func TestScript(t *testing.T) {
 func build(t *testing.T, dir string) string {
 	t.Helper()
 	binary := filepath.Join(dir, "assay-hook")
-	cmd := exec.Command(filepath.Join(runtime.GOROOT(), "bin", "go"), "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.runDir="+dir+" -X main.etcDir="+dir, "-o", binary, ".")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.runDir="+dir+" -X main.etcDir="+dir, "-o", binary, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

@@ -54,7 +54,7 @@ type Reader struct {
 	last     uint64 // the last record's number
 	known    bool   // last is of this boot
 	stats    Stats
-	moved    chan struct{} // closed whenever Read has gone on
+	moved    chan struct{} // closed when Read has gone on; nil while nobody waits for that
 }
 
 // Open opens the log.
@@ -69,7 +69,7 @@ func Open(c Config) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kernel log: %w", err)
 	}
-	r := &Reader{path: c.Path, bootPath: c.BootID, src: src, buf: make([]byte, 0, bufferSize), moved: make(chan struct{})}
+	r := &Reader{path: c.Path, bootPath: c.BootID, src: src, buf: make([]byte, 0, bufferSize)}
 	if err := r.newBoot(); err != nil {
 		src.close()
 		return nil, err
@@ -128,7 +128,10 @@ func (r *Reader) Read(ctx context.Context) (Record, error) {
 func (r *Reader) next() (Record, bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	defer func() { close(r.moved); r.moved = make(chan struct{}) }()
+	if r.moved != nil {
+		defer close(r.moved) // after what follows, with the lock still held
+		r.moved = nil
+	}
 	for {
 		if rec, ok := r.parse(); ok {
 			return rec, true, nil
@@ -249,6 +252,9 @@ func (r *Reader) Drained() bool {
 func (r *Reader) Sync(ctx context.Context) error {
 	for {
 		r.mu.Lock()
+		if r.moved == nil {
+			r.moved = make(chan struct{})
+		}
 		moved := r.moved
 		r.mu.Unlock()
 		if r.Drained() {

@@ -24,9 +24,9 @@ const (
 //
 // A driver call may never return. Child does not guard against that; its parent does.
 func Child(ctx context.Context, in io.Reader, out io.Writer, lib string) error {
-	debug.SetMemoryLimit(childMemory)
-	debug.SetGCPercent(childGC)
-	runtime.GOMAXPROCS(1)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(childMemory))
+	defer debug.SetGCPercent(debug.SetGCPercent(childGC))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	if lib == "" {
 		lib = "libnvidia-ml.so.1"
 	}

@@ -82,6 +82,7 @@ func TestAHungCallBlocksItsGPUOnly(t *testing.T) {
 }
 
 func TestBlockedFile(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "count: 2\ngpus: {1: {hang: nvmlDeviceGetEccMode}}", func(c *Config) { c.Policy.HungChildren = 1 })
 	n.snapshot(20 * time.Second)
 	b, err := os.ReadFile(filepath.Join(n.run, "blocked"))
@@ -121,6 +122,7 @@ func TestBlockedFile(t *testing.T) {
 
 // A GPU that hangs before anybody has read who it is still gets a name, and is blocked by it.
 func TestAHangBeforeTheGPUIsKnown(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "count: 3\ngpus: {1: {hang: all}}")
 	snap := n.snapshot(30 * time.Second)
 	want := checks.GPU{Node: "gpu001", Index: 1, PCI: n.state().GPUs[1].PCI}
@@ -134,6 +136,7 @@ func TestAHangBeforeTheGPUIsKnown(t *testing.T) {
 
 // A hang in the resident child alone may be the child's own: fresh ones decide.
 func TestAHangThatDoesNotComeAgain(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "count: 2")
 	n.snapshot(20 * time.Second)
 	n.set(0, "hang", "nvmlDeviceGetUUID")
@@ -166,6 +169,7 @@ func TestAHangThatDoesNotComeAgain(t *testing.T) {
 }
 
 func TestSnapshotNeverOutlastsItsContext(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "count: 8", func(c *Config) { c.Policy.CallDeadline = policy.Duration(3 * time.Second) })
 	full := n.snapshot(20 * time.Second)
 	n.set(0, "hang", "all")
@@ -189,6 +193,7 @@ func TestSnapshotNeverOutlastsItsContext(t *testing.T) {
 }
 
 func TestInitThatHangs(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "count: 2\ninit: hang", func(c *Config) { c.Policy.InitDeadline = policy.Duration(time.Second) })
 	snap := n.snapshot(1500 * time.Millisecond) // one attempt, and half of the next
 	if snap.Init.OK || snap.Init.HungCount != 1 {
@@ -223,6 +228,7 @@ func TestInitThatHangs(t *testing.T) {
 
 // A process in uninterruptible sleep does not die of SIGKILL. Here the signal is not sent.
 func TestAChildThatOutlivesSIGKILL(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "count: 3")
 	before := n.snapshot(20 * time.Second)
 	n.kill = func(*os.Process) error { return nil }
@@ -269,6 +275,7 @@ func TestAChildThatOutlivesSIGKILL(t *testing.T) {
 // The child ends with the agent: when its input does, and also when the agent is killed while the child is in a call that
 // never returns.
 func TestTheChildDoesNotOutliveTheAgent(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "count: 1")
 	t.Run("idle", func(t *testing.T) {
 		p, err := startProcess([]string{os.Args[0]}, n.childEnv(), nil)

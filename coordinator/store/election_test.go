@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-gpu/assay/coordinator/store"
 	"github.com/assay-gpu/assay/coordinator/store/etcdtest"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // The leader dies by kill -9: another leads and has committed within one lease.
@@ -190,4 +191,41 @@ func TestMembersKilled(t *testing.T) {
 	}
 	t.Logf("%d commits, %d unknown", len(want), len(unknown))
 	equal(t, "every commit once, in order", strings.Join(got, " "), strings.Join(append(want, "n/z=end"), " "))
+}
+
+// One of three members stands still, not etcd's own leader: the term goes on and commits go through.
+func TestMemberStandsStill(t *testing.T) {
+	slow(t)
+	c := etcdtest.StartN(t, 3)
+	s := open(t, store.Config{Endpoints: c.Endpoints})
+	term := lead(t, s, "a")
+	for i, m := range c.Members {
+		if leads(t, c.Endpoints[i]) {
+			continue
+		}
+		m.Signal(syscall.SIGSTOP)
+		for end, n := time.Now().Add(lease+time.Second), 0; time.Now().Before(end); n++ {
+			commit(t, term, put("n/a", fmt.Sprint(n)))
+		}
+		m.Signal(syscall.SIGCONT)
+		c.WaitReady()
+	}
+	if !term.Valid() {
+		t.Errorf("the term ended: %v", term.Err())
+	}
+}
+
+// leads reports whether the member is etcd's own leader.
+func leads(t *testing.T, endpoint string) bool {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	status, err := client.Status(t.Context(), endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.Leader == status.Header.MemberId
 }

@@ -89,12 +89,9 @@ func sendNewest(out chan Leader, l Leader) {
 func (s *Store) waitChange(ctx context.Context, key string, seen Entry) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	from := seen.ModRevision + 1
-	if seen.ModRevision == 0 {
-		from = seen.readAt + 1
-	}
 	select {
-	case <-s.watchKey(ctx, key, from).C:
+	// Not from its own revision: a leader key can be older than what etcd still remembers.
+	case <-s.watchKey(ctx, key, seen.readAt+1).C:
 	case <-ctx.Done():
 	}
 }

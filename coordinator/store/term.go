@@ -134,7 +134,8 @@ func (t *Term) endLocked(why error) {
 	t.s.log.Info("term ended", "term", t.leader.Term, "reason", why)
 }
 
-// keepAlive renews the lease four times in its length, and faster while that fails.
+// keepAlive renews the lease four times in its length, and faster while that fails. A try takes a third of the time left
+// at most: with several etcd members the next try goes to another one, which may be better off.
 func (t *Term) keepAlive(ctx context.Context) {
 	pause := t.renewEvery()
 	for {
@@ -143,7 +144,7 @@ func (t *Term) keepAlive(ctx context.Context) {
 			return
 		}
 		sent := t.s.boot()
-		cctx, cancel := context.WithTimeout(ctx, min(t.s.callTimeout, t.Remaining()))
+		cctx, cancel := context.WithTimeout(ctx, max(t.Remaining()/3, 100*time.Millisecond))
 		r, err := t.s.client.KeepAliveOnce(cctx, clientv3.LeaseID(t.lease))
 		cancel()
 		switch {

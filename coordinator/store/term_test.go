@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-gpu/assay/coordinator/store"
 	"github.com/assay-gpu/assay/coordinator/store/etcdtest"
+	"github.com/assay-gpu/assay/coordinator/store/faults"
 )
 
 // receive fails the test when nothing comes within limit.
@@ -260,5 +261,64 @@ func TestManyCandidates(t *testing.T) {
 		if n != int64(i+1) {
 			t.Fatalf("terms %v, want 1 to 20 in order", numbers)
 		}
+	}
+	if markers := contents(t, open(t, store.Config{}), "commit/"); len(markers) > 17 {
+		t.Errorf("%d commit markers are kept of 20 terms", len(markers))
+	}
+}
+
+// Commits from several goroutines take turns, and each is applied.
+func TestCommitsTakeTurns(t *testing.T) {
+	s := open(t, store.Config{})
+	term := lead(t, s, "a")
+	var (
+		mu        sync.Mutex
+		revisions = map[int64]bool{}
+		wg        sync.WaitGroup
+	)
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 10 {
+				rev, err := term.Commit(t.Context(), []store.Op{put(fmt.Sprintf("n/%d.%d", i, j), "x")})
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				revisions[rev] = true
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if keys := len(contents(t, s, "n/")); keys != 80 || len(revisions) != 80 {
+		t.Errorf("%d keys at %d revisions, want 80 of each", keys, len(revisions))
+	}
+}
+
+// A candidate waits quietly, also when the leader key is older than what etcd remembers.
+func TestCandidateWaitsQuietly(t *testing.T) {
+	slow(t)
+	inj := faults.New(0, faults.NotApplied)
+	endpoints := etcdtest.Start(t).Endpoints
+	s, follower := open(t, store.Config{Endpoints: endpoints}), open(t, store.Config{Endpoints: endpoints, Wrap: inj.Wrap})
+	term := lead(t, s, "a")
+	commit(t, term, put("a", "1"))
+	if err := s.Compact(t.Context(), commit(t, term, put("a", "2"))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	leaders := follower.WatchLeader(ctx)
+	ended := make(chan error)
+	go func() { _, err := follower.Campaign(ctx, "b", "", lease); ended <- err }()
+	if l := receive(t, leaders, time.Second, "the leader"); l.Name != "a" {
+		t.Errorf("leader %+v", l)
+	}
+	time.Sleep(2 * time.Second)
+	if n := inj.Calls(); n > 10 {
+		t.Errorf("%d calls while there was nothing to do: %q", n, inj.Names()[:10])
+	}
+	cancel()
+	if err := receive(t, ended, 5*time.Second, "the campaign's end"); !errors.Is(err, context.Canceled) {
+		t.Errorf("campaign: %v", err)
 	}
 }

@@ -32,6 +32,7 @@ const (
 const (
 	quota       = 8 << 30     // bytes; etcd's own advice for the most
 	retention   = "1h"        // how long old revisions are kept
+	keptEntries = 100         // raft entries kept in memory for members that lag: there are none
 	slow        = time.Second // a request that takes longer is worth a warning
 	defragFrom  = 64          // MiB free in the database file that make a start defragment it
 	socketName  = "etcd.sock"
@@ -161,6 +162,7 @@ func config(dir, name string, client url.URL, log zapcore.Core) *embed.Config {
 	c.QuotaBackendBytes = quota
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, retention
 	c.BootstrapDefragThresholdMegabytes = defragFrom
+	c.SnapshotCatchUpEntries = keptEntries
 	c.EnableGRPCGateway = false
 	c.WarningApplyDuration, c.WarningUnaryRequestDuration = slow, slow
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))

@@ -103,7 +103,7 @@ func TestRealSlurm(t *testing.T) {
 		{"reboot, then resume", testReboot},
 		{"slurmctld away", testAway},
 	} {
-		t.Run(story.name, func(t *testing.T) { story.run(real{cluster, t, dir}, c) })
+		t.Run(story.name, func(t *testing.T) { story.run(real{cluster.With(t), t, dir}, c) })
 	}
 }
 

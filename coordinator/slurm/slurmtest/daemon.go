@@ -61,9 +61,6 @@ func (d *daemons) start(c *Cluster, name string, argv []string, env []string) er
 		_ = cmd.Wait() // how it ended is in its log
 		close(dm.done)
 	}()
-	if d.m == nil {
-		d.m = map[string]*daemon{}
-	}
 	d.m[name] = dm
 	return nil
 }
@@ -189,12 +186,11 @@ func (c *Cluster) RestartSlurmctld() {
 // boot.
 func (c *Cluster) watchReboots() {
 	defer close(c.watcher)
-	stop := c.stop
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
-		case <-stop:
+		case <-c.stop:
 			return
 		case <-tick.C:
 		}

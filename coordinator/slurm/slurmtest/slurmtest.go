@@ -35,6 +35,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -81,7 +82,8 @@ type Cluster struct {
 	t       TB
 	opts    Options
 	ports   []int // slurmctld's, then each node's
-	daemons daemons
+	daemons *daemons
+	once    *sync.Once    // of Close
 	stop    chan struct{} // ends the reboot watcher
 	watcher chan struct{} // closed when it has ended
 }
@@ -129,7 +131,8 @@ func Start(t TB, o Options) *Cluster {
 	if err != nil {
 		t.Fatalf("slurmtest: %v", err)
 	}
-	c := &Cluster{Dir: dir, Conf: filepath.Join(dir, "slurm.conf"), t: t, opts: o, stop: make(chan struct{}), watcher: make(chan struct{})}
+	c := &Cluster{Dir: dir, Conf: filepath.Join(dir, "slurm.conf"), t: t, opts: o,
+		daemons: &daemons{m: map[string]*daemon{}}, once: new(sync.Once), stop: make(chan struct{}), watcher: make(chan struct{})}
 	for i := range o.Nodes {
 		c.Nodes = append(c.Nodes, fmt.Sprintf("%s%d", o.Prefix, i+1))
 	}
@@ -194,22 +197,27 @@ func (c *Cluster) allIdle() error {
 	return nil
 }
 
+// With is the cluster for a subtest: what fails there is the subtest's failure.
+func (c *Cluster) With(t TB) *Cluster {
+	sub := *c
+	sub.t = t
+	return &sub
+}
+
 // Close stops everything and removes the directory. It may be called more than once.
 func (c *Cluster) Close() {
-	if c.stop == nil {
-		return
-	}
-	close(c.stop)
-	<-c.watcher
-	c.stop = nil
-	if c.t.Failed() {
-		c.t.Logf("%s", c.tails())
-	}
-	c.daemons.stopAll(c)
-	c.sweep()
-	if err := os.RemoveAll(c.Dir); err != nil {
-		c.t.Logf("slurmtest: %v", err)
-	}
+	c.once.Do(func() {
+		close(c.stop)
+		<-c.watcher
+		if c.t.Failed() {
+			c.t.Logf("%s", c.tails())
+		}
+		c.daemons.stopAll(c)
+		c.sweep()
+		if err := os.RemoveAll(c.Dir); err != nil {
+			c.t.Logf("slurmtest: %v", err)
+		}
+	})
 }
 
 func (c *Cluster) path(parts ...string) string {

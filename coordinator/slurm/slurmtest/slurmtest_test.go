@@ -92,6 +92,14 @@ func TestRestartIsNoBoot(t *testing.T) {
 		return n.State == "DOWN" && n.Has(slurm.FlagRebootIssued) && n.Has(slurm.FlagDrain)
 	}
 	c.WaitNode("gpu1", "rebooting", 10*time.Second, issued)
+	// The state is set before the program runs.
+	var got []byte
+	for deadline := time.Now().Add(10 * time.Second); len(got) == 0 && time.Now().Before(deadline); time.Sleep(30 * time.Millisecond) {
+		got, _ = os.ReadFile(ran)
+	}
+	if want := "gpu1 " + c.Dir + "\n"; string(got) != want {
+		t.Fatalf("RebootProgram saw %q, want %q: slurmd's environment", got, want)
+	}
 	c.StopSlurmd("gpu1")
 	c.StartSlurmd("gpu1")
 	time.Sleep(2 * time.Second) // it registers within a second
@@ -101,9 +109,8 @@ func TestRestartIsNoBoot(t *testing.T) {
 	c.StopSlurmd("gpu1")
 	c.StartSlurmd("gpu1", "-b")
 	c.WaitNode("gpu1", "back", 10*time.Second, func(n slurm.Node) bool { return n.State == "IDLE" })
-	got, err := os.ReadFile(ran)
-	if want := "gpu1 " + c.Dir + "\n"; err != nil || string(got) != want {
-		t.Errorf("RebootProgram saw %q (%v), want %q once: slurmd's environment", got, err, want)
+	if again, err := os.ReadFile(ran); err != nil || string(again) != string(got) {
+		t.Errorf("RebootProgram ran again: %q, %v", again, err)
 	}
 }
 

@@ -252,7 +252,7 @@ func (a *app) resumable(list string, names []string, nodes []wire.Node, accepted
 	if len(faulty) == 0 {
 		return pick, nil
 	}
-	fmt.Fprintf(a.err, "%s of the range out of service for a fault:\n", is(len(faulty)))
+	fmt.Fprintf(a.err, "%s of the range out of service for a fault:\n", count(len(faulty), "node"))
 	for _, name := range faulty {
 		n := byName[name]
 		fmt.Fprintf(a.err, "  %s  %s  %s  %s\n", clean(n.Name), clean(n.State), dash(clean(n.Case)), dash(cut(strings.Join(n.Reasons, "; "), 60)))
@@ -266,13 +266,6 @@ func (a *app) resumable(list string, names []string, nodes []wire.Node, accepted
 	}
 	return nil, &refusal{"resume refused: the range holds " + hostlist.Compress(faulty),
 		"name each such node by itself, or say --accept-risk=" + riskQuarantined}
-}
-
-func is(n int) string {
-	if n == 1 {
-		return "1 node is"
-	}
-	return fmt.Sprintf("%d nodes are", n)
 }
 
 // namedAlone returns the names in a hostlist that stand by themselves, outside any bracket.

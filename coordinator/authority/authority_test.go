@@ -187,7 +187,7 @@ func TestIdentityNeedsNameAndUnit(t *testing.T) {
 }
 
 // handshake lets a client talk to a server and returns what each end said.
-func handshake(t *testing.T, server, client *tls.Config) (clientErr, serverErr error, peer *x509.Certificate) {
+func handshake(t *testing.T, server, client *tls.Config) (peer *x509.Certificate, clientErr, serverErr error) {
 	t.Helper()
 	c, s := net.Pipe()
 	deadline := time.Now().Add(10 * time.Second)
@@ -213,7 +213,7 @@ func handshake(t *testing.T, server, client *tls.Config) (clientErr, serverErr e
 	if certs := srv.ConnectionState().PeerCertificates; len(certs) > 0 {
 		peer = certs[0]
 	}
-	return clientErr, serverErr, peer
+	return peer, clientErr, serverErr
 }
 
 func TestMutualTLS(t *testing.T) {
@@ -230,7 +230,7 @@ func TestMutualTLS(t *testing.T) {
 	}
 	for _, name := range []string{"control1", "127.0.0.1"} {
 		client.ServerName = name
-		cerr, serr, peer := handshake(t, server, client)
+		peer, cerr, serr := handshake(t, server, client)
 		if cerr != nil || serr != nil {
 			t.Fatalf("%s: client %v, server %v", name, cerr, serr)
 		}
@@ -239,7 +239,7 @@ func TestMutualTLS(t *testing.T) {
 		}
 	}
 	client.ServerName = "control2"
-	if cerr, _, _ := handshake(t, server, client); cerr == nil {
+	if _, cerr, _ := handshake(t, server, client); cerr == nil {
 		t.Error("a server of another name was trusted")
 	}
 	strangerCert, strangerKey := nodeCert(t, other, "gpu001")
@@ -248,12 +248,12 @@ func TestMutualTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger.ServerName = "control1"
-	if _, serr, _ := handshake(t, server, stranger); serr == nil {
+	if _, _, serr := handshake(t, server, stranger); serr == nil {
 		t.Error("a certificate of another authority was let in")
 	}
 	old := client.Clone()
 	old.ServerName, old.MinVersion, old.MaxVersion = "control1", tls.VersionTLS12, tls.VersionTLS12
-	if _, serr, _ := handshake(t, server, old); serr == nil {
+	if _, _, serr := handshake(t, server, old); serr == nil {
 		t.Error("TLS 1.2 was let in")
 	}
 }
@@ -271,13 +271,13 @@ func TestPinnedTLS(t *testing.T) {
 	}
 	for _, name := range []string{"control1", "127.0.0.1"} {
 		pinned.ServerName = name
-		if cerr, serr, _ := handshake(t, server, pinned); cerr != nil || serr != nil {
+		if _, cerr, serr := handshake(t, server, pinned); cerr != nil || serr != nil {
 			t.Errorf("%s: client %v, server %v", name, cerr, serr)
 		}
 	}
 	pinned.ServerName = "control2"
 	var pe *PinError
-	if cerr, _, _ := handshake(t, server, pinned); !errors.As(cerr, &pe) {
+	if _, cerr, _ := handshake(t, server, pinned); !errors.As(cerr, &pe) {
 		t.Errorf("another name: %v, want a PinError", cerr)
 	}
 	wrong, err := PinnedTLS(other.Fingerprint())
@@ -285,7 +285,7 @@ func TestPinnedTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong.ServerName = "control1"
-	if cerr, _, _ := handshake(t, server, wrong); !errors.As(cerr, &pe) {
+	if _, cerr, _ := handshake(t, server, wrong); !errors.As(cerr, &pe) {
 		t.Errorf("another authority: %v, want a PinError", cerr)
 	}
 	// An impostor presents the real authority's certificate, which is public, behind a leaf of its own making.
@@ -295,7 +295,7 @@ func TestPinnedTLS(t *testing.T) {
 	}
 	forged.Certificate[1] = a.cert.Raw
 	pinned.ServerName = "control1"
-	if cerr, _, _ := handshake(t, &tls.Config{Certificates: []tls.Certificate{forged}}, pinned); !errors.As(cerr, &pe) {
+	if _, cerr, _ := handshake(t, &tls.Config{Certificates: []tls.Certificate{forged}}, pinned); !errors.As(cerr, &pe) {
 		t.Errorf("impostor: %v, want a PinError", cerr)
 	}
 	// A node's identity is signed by the right authority, but it may not serve.
@@ -306,7 +306,7 @@ func TestPinnedTLS(t *testing.T) {
 	}
 	pair.Certificate = append(pair.Certificate, a.cert.Raw)
 	pinned.ServerName = "127.0.0.1"
-	if cerr, _, _ := handshake(t, &tls.Config{Certificates: []tls.Certificate{pair}}, pinned); !errors.As(cerr, &pe) {
+	if _, cerr, _ := handshake(t, &tls.Config{Certificates: []tls.Certificate{pair}}, pinned); !errors.As(cerr, &pe) {
 		t.Errorf("a node as server: %v, want a PinError", cerr)
 	}
 	if _, err := PinnedTLS("beef"); err == nil {

@@ -162,6 +162,9 @@ func (c *Client) once(ctx context.Context, method, path string, query url.Values
 		if errors.Is(err, context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, &UnreachableError{c.where(), cause} // says whose time ran out
+		}
 		var ue *url.Error
 		if errors.As(err, &ue) {
 			err = ue.Err // without the method and URL, which say nothing on a socket

@@ -14,7 +14,6 @@ import (
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
-
 // Fleet is the whole fleet in numbers.
 func (c *Client) Fleet(ctx context.Context) (wire.Fleet, error) {
 	return call[wire.Fleet](ctx, c, http.MethodGet, wire.PathFleet, nil, nil)

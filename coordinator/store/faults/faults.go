@@ -8,7 +8,7 @@
 //		for n := 1; n <= calls; n++ {
 //			inj := faults.New(n, mode)
 //			...
-//			inj.Flush(ctx)
+//			inj.Flush()
 //		}
 //	}
 //

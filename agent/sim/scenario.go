@@ -12,13 +12,26 @@ import (
 	"github.com/assay-gpu/assay/coordinator/hostlist"
 )
 
-// A Scenario describes a fleet of simulated nodes and what happens to it over time.
+// A Scenario describes a fleet of simulated nodes and what happens to it over time. Its file:
+//
+//	model: H100
+//	count: 8
+//	driver: 550.54.15
+//	nodes: gpu[001-008]
+//	overrides:
+//	  - nodes: gpu002
+//	    gpus: {5: {remap_failed: true}}
+//	  - nodes: gpu[003-004]
+//	    gpus: {0: {hang: nvmlDeviceGetRemappedRows, heals_after_reboots: 1}}
+//	events:
+//	  - {after: 20s, nodes: gpu001, fall_off_bus: 3}
+//	  - {after: 40s, nodes: gpu005, set: {gpu: 2, recovery_action: 1}, xid: {gpu: 2, code: 95}}
 type Scenario struct {
 	Model      string            `yaml:"model"`  // see Models
 	Count      int               `yaml:"count"`  // GPUs a node
 	Driver     string            `yaml:"driver"` // kernel driver version
 	Nodes      string            `yaml:"nodes"`  // a hostlist; empty: any node
-	NodeChange `yaml:",inline"`  // unused keys of it are refused below
+	NodeChange `yaml:",inline"`  // node_serial is refused here: each node has its own
 	GPUs       map[int]GPUChange `yaml:"gpus"` // by index, on every node
 	Overrides  []Override        `yaml:"overrides"`
 	Events     []Event           `yaml:"events"`

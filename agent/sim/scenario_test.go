@@ -175,3 +175,24 @@ func TestLoadScenario(t *testing.T) {
 		t.Errorf("got %+v, %v", sc, err)
 	}
 }
+
+// The example in the documentation of Scenario is one.
+func TestTheDocumentedScenario(t *testing.T) {
+	src, err := os.ReadFile("scenario.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, doc, _ := strings.Cut(string(src), "Its file:\n//\n")
+	var text strings.Builder
+	for line := range strings.Lines(doc) {
+		line, ok := strings.CutPrefix(line, "//\t")
+		if !ok {
+			break
+		}
+		text.WriteString(line)
+	}
+	sc, err := ParseScenario("example", []byte(text.String()))
+	if err != nil || len(sc.Overrides) != 2 || len(sc.Events) != 2 {
+		t.Errorf("got %+v, %v", sc, err)
+	}
+}

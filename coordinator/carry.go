@@ -119,24 +119,23 @@ func slurmCarries(kind string) bool {
 	return false
 }
 
-// errUnwanted says that an effect's precondition no longer holds by our own record.
-var errUnwanted = errors.New("no longer wanted")
+// unwantedError says that an effect's precondition no longer holds by our own record.
+type unwantedError struct{ why string }
 
-// wanted reports whether the effect's precondition still holds by our own record; Slurm's part is looked at right before
-// the change. It is pure.
-func wanted(n lifecycle.Node, e pending) bool {
-	if e.BootID != "" && n.BootID != "" && e.BootID != n.BootID {
-		return false
+func (e *unwantedError) Error() string { return "no longer wanted: " + e.why }
+
+// stands reports whether the effect's precondition still holds by our own record; Slurm's part is looked at right before
+// the change.
+func stands(n lifecycle.Node, e pending) (bool, string) {
+	return lifecycle.Stands(n, lifecycle.Effect{Kind: e.Kind, Node: e.Node, Args: e.Args, BootID: e.BootID}, e.ID)
+}
+
+// wanted returns an error when the effect no longer stands.
+func (l *lead) wanted(e pending) error {
+	if ok, why := stands(l.node(e.Node), e); !ok {
+		return &unwantedError{why}
 	}
-	switch e.Kind {
-	case lifecycle.EffectDrain, lifecycle.EffectReason:
-		return n.DrainedByUs
-	case lifecycle.EffectResume:
-		return n.ResumePending && n.DrainedByUs
-	case lifecycle.EffectReboot:
-		return n.State == lifecycle.Remediating
-	}
-	return true
+	return nil
 }
 
 // carryDrains drains many nodes in as few calls as their reasons allow. The answer has one error, or nil, for each effect.
@@ -145,9 +144,7 @@ func (l *lead) carryDrains(ctx context.Context, es []pending) []error {
 	var orders []slurm.DrainOrder
 	var at []int
 	for i, e := range es {
-		n := l.node(e.Node)
-		if !wanted(n, e) {
-			errs[i] = errUnwanted
+		if errs[i] = l.wanted(e); errs[i] != nil {
 			continue
 		}
 		orders = append(orders, slurm.DrainOrder{Node: e.Node, Reason: e.Args["reason"]})
@@ -166,9 +163,8 @@ func (l *lead) carryDrains(ctx context.Context, es []pending) []error {
 
 // carryOne carries out one effect that is not a drain.
 func (l *lead) carryOne(ctx context.Context, e pending) error {
-	n := l.node(e.Node)
-	if !wanted(n, e) {
-		return errUnwanted
+	if err := l.wanted(e); err != nil {
+		return err
 	}
 	restarts := slurm.AnyRestarts
 	if r, err := strconv.Atoi(e.Args["restarts"]); err == nil {
@@ -182,7 +178,7 @@ func (l *lead) carryOne(ctx context.Context, e pending) error {
 	case lifecycle.EffectReason:
 		return l.sl.SetReason(ctx, e.Node, e.Args["reason"], l.slurm.standing(e.Node))
 	case lifecycle.EffectReboot:
-		return l.sl.Reboot(ctx, e.Node, slurm.Expect{Reason: n.DrainReason})
+		return l.sl.Reboot(ctx, e.Node, slurm.Expect{Reason: l.node(e.Node).DrainReason})
 	case lifecycle.EffectRequeueJob:
 		return l.sl.Requeue(ctx, e.Args["job"], restarts)
 	case lifecycle.EffectKillJob:
@@ -190,7 +186,7 @@ func (l *lead) carryOne(ctx context.Context, e pending) error {
 	case lifecycle.EffectReleaseJob:
 		return l.sl.Release(ctx, e.Args["job"], restarts)
 	}
-	return errUnwanted
+	return &unwantedError{"nobody here carries out " + e.Kind}
 }
 
 // settled ticks an effect off, or plans its next try.
@@ -215,10 +211,11 @@ func (l *lead) settled(ctx context.Context, e pending, err error, tries map[stri
 func ending(e pending, err error, now time.Time) (outcome, detail string, again bool) {
 	var changed *slurm.ChangedError
 	var refused *slurm.RefusedError
+	var unwanted *unwantedError
 	switch {
 	case err == nil:
 		return "done", "", false
-	case errors.Is(err, errUnwanted):
+	case errors.As(err, &unwanted):
 		return "skipped", err.Error(), false
 	case errors.As(err, &changed):
 		return "skipped", err.Error(), false
@@ -227,8 +224,6 @@ func ending(e pending, err error, now time.Time) (outcome, detail string, again 
 			return "", "", true
 		}
 		return "failed", err.Error(), false
-	case errors.Is(err, errDeposed):
-		return "", "", true
 	}
 	return "", "", true
 }

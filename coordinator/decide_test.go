@@ -37,28 +37,24 @@ func TestReduce(t *testing.T) {
 	pending := checks.Finding{Check: "rowremap", Verdict: checks.Pass, Action: checks.ResetGPU}
 	echo := checks.Finding{Check: "xid", Code: 45, Verdict: checks.Fail, Hard: true, Action: checks.Reboot, Secondary: true}
 	seen := checks.Inventory{Node: "gpu001", BootID: "b1"}
-	remapOff := acting()
-	remapOff.Checks = map[string]policy.Check{"rowremap": {Mode: policy.Observe}}
 
 	for _, tt := range []struct {
 		name string
-		p    policy.Policy
 		r    checks.Report
 		want []string
 	}{
-		{"a background report without news says who is there", acting(), checks.Report{Inventory: seen}, []string{"seen"}},
-		{"a report that could not read the hardware says nothing of it", acting(), checks.Report{}, nil},
-		{"the severest hard fault comes first, soft ones after", acting(),
+		{"a background report without news says who is there", checks.Report{Inventory: seen}, []string{"seen"}},
+		{"a report that could not read the hardware says nothing of it", checks.Report{}, nil},
+		{"the severest hard fault comes first, soft ones after",
 			checks.Report{Findings: []checks.Finding{eccOff, lost, failedRemap}}, []string{"hard_fault", "hard_fault", "soft_fault"}},
-		{"a consequence is no event of its own", acting(), checks.Report{Findings: []checks.Finding{lost, echo}}, []string{"hard_fault"}},
-		{"a pending remap waits for the node to be empty", acting(), checks.Report{Findings: []checks.Finding{pending}}, []string{"reset_wanted"}},
-		{"faults come before the end of the suite they were found in", acting(),
+		{"a consequence is no event of its own", checks.Report{Findings: []checks.Finding{lost, echo}}, []string{"hard_fault"}},
+		{"a pending remap waits for the node to be empty", checks.Report{Findings: []checks.Finding{pending}}, []string{"reset_wanted"}},
+		{"faults come before the end of the suite they were found in",
 			checks.Report{Inventory: seen, Suite: checks.Quick, Verdict: checks.Fail, Findings: []checks.Finding{eccOff}},
 			[]string{"seen", "soft_fault", "screened"}},
-		{"a check that only observes gives no event", remapOff, checks.Report{Findings: []checks.Finding{failedRemap, pending}}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := names(reduce(tt.r, false, tt.p, noon)); !slices.Equal(got, tt.want) {
+			if got := names(reduce(tt.r, false, acting(), noon)); !slices.Equal(got, tt.want) {
 				t.Errorf("events %v, want %v", got, tt.want)
 			}
 		})
@@ -68,12 +64,6 @@ func TestReduce(t *testing.T) {
 		evs := reduce(checks.Report{Findings: []checks.Finding{lost, failedRemap}}, false, acting(), noon)
 		if got := evs[0].(lifecycle.HardFault).Finding.Action; got != checks.RMA {
 			t.Errorf("first action %v, want rma", got)
-		}
-	})
-	t.Run("a suite that failed only in observing checks is unknown, neither pass nor fail", func(t *testing.T) {
-		evs := reduce(checks.Report{Suite: checks.Quick, Verdict: checks.Fail, Findings: []checks.Finding{failedRemap}}, false, remapOff, noon)
-		if got := evs[0].(lifecycle.Screened).Verdict; got != checks.Unknown {
-			t.Errorf("verdict %v, want unknown", got)
 		}
 	})
 }
@@ -167,31 +157,6 @@ func TestLostNow(t *testing.T) {
 	}
 }
 
-func TestWanted(t *testing.T) {
-	effect := func(kind, boot string) pending { return pending{Effect: wire.Effect{Kind: kind, BootID: boot}} }
-	draining := lifecycle.Node{State: lifecycle.Draining, DrainedByUs: true, BootID: "b1"}
-	for _, tt := range []struct {
-		name string
-		n    lifecycle.Node
-		e    pending
-		want bool
-	}{
-		{"drain of a node that we hold drained", draining, effect(lifecycle.EffectDrain, ""), true},
-		{"drain of a node given back meanwhile", lifecycle.Node{State: lifecycle.Certified}, effect(lifecycle.EffectDrain, ""), false},
-		{"resume that is still due", lifecycle.Node{DrainedByUs: true, ResumePending: true}, effect(lifecycle.EffectResume, ""), true},
-		{"resume overtaken by a second fault", draining, effect(lifecycle.EffectResume, ""), false},
-		{"reboot in remediation", lifecycle.Node{State: lifecycle.Remediating, BootID: "b1"}, effect(lifecycle.EffectReboot, "b1"), true},
-		{"reboot of a node that has booted since", lifecycle.Node{State: lifecycle.Remediating, BootID: "b2"}, effect(lifecycle.EffectReboot, "b1"), false},
-		{"reboot after a person took over", lifecycle.Node{State: lifecycle.Quarantined, BootID: "b1"}, effect(lifecycle.EffectReboot, "b1"), false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := wanted(tt.n, tt.e); got != tt.want {
-				t.Errorf("wanted %v, want %v", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestEnding(t *testing.T) {
 	resume := pending{Effect: wire.Effect{Kind: lifecycle.EffectResume, Created: noon}}
 	reboot := pending{Effect: wire.Effect{Kind: lifecycle.EffectReboot, Created: noon}}
@@ -205,7 +170,7 @@ func TestEnding(t *testing.T) {
 	}{
 		{"done", resume, nil, 0, "done", false},
 		{"somebody changed it", resume, &slurm.ChangedError{}, 0, "skipped", false},
-		{"our own record no longer wants it", reboot, errUnwanted, 0, "skipped", false},
+		{"our own record no longer wants it", reboot, &unwantedError{"test"}, 0, "skipped", false},
 		{"slurmctld does not answer", reboot, &slurm.UnavailableError{}, time.Hour, "", true},
 		{"the node still boots", resume, &slurm.RefusedError{}, time.Minute, "", true},
 		{"the node never came back", resume, &slurm.RefusedError{}, time.Hour, "failed", false},

@@ -73,7 +73,7 @@ func (l *lead) desired(n lifecycle.Node, version uint64) wire.Desired {
 		}
 	}
 	for _, e := range l.st.effectsOf(n.Name) {
-		if agentCarries(e.Kind, l.cfg.Slurm != nil) {
+		if ok, _ := stands(n, e); ok && agentCarries(e.Kind, l.cfg.Slurm != nil) {
 			e.Term = l.term.Number() // a new leader stands behind what the last one asked for
 			d.Effects = append(d.Effects, e.Effect)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/policy/policyfile"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/guard"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
@@ -21,7 +22,7 @@ func (c *Coordinator) Policy(_ context.Context) (out policy.Policy, err error) {
 
 // SetPolicy implements api.Policies: a bad policy is refused whole, with all its faults.
 func (c *Coordinator) SetPolicy(ctx context.Context, by string, p policy.Policy) (policy.Policy, error) {
-	if faults := policy.Validate(p); len(faults) > 0 {
+	if faults := policyfile.Validate(p); len(faults) > 0 {
 		var lines []string
 		for _, f := range faults {
 			lines = append(lines, f.Path+": "+f.Message)

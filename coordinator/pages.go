@@ -27,7 +27,9 @@ func (l *lead) carryPages(ctx context.Context) error {
 		}
 		for _, e := range l.pendingOf(lifecycle.EffectPowerCycle) {
 			outcome, detail := "failed", "no power-cycle hook is configured"
-			if l.cfg.Power != nil {
+			if err := l.wanted(e); err != nil {
+				outcome, detail = "skipped", err.Error()
+			} else if l.cfg.Power != nil {
 				outcome, detail = "done", ""
 				if err := l.cfg.Power.Cycle(ctx, e.Node); err != nil {
 					outcome, detail = "failed", err.Error()

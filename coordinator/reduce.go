@@ -11,8 +11,8 @@ import (
 )
 
 // reduce turns a report into the events it amounts to, in the order they must be applied: who the node is, then hard
-// faults severest first, then soft ones, then what waits for a reset, and last the end of the suite. Findings of a
-// check that may not act give no event. It is pure.
+// faults severest first, then soft ones, then what waits for a reset, and last the end of the suite. Whether a check may
+// act is for the state machine to say: in observe mode it notes what would have been done. It is pure.
 func reduce(r checks.Report, ownGPU bool, p policy.Policy, at time.Time) []lifecycle.Event {
 	when := lifecycle.At{Time: at}
 	var evs []lifecycle.Event
@@ -20,14 +20,8 @@ func reduce(r checks.Report, ownGPU bool, p policy.Policy, at time.Time) []lifec
 		evs = append(evs, lifecycle.Seen{At: when, Inventory: r.Inventory})
 	}
 
-	acting := make([]checks.Finding, 0, len(r.Findings))
-	for _, f := range r.Findings {
-		if catalog.Acts(p, f.Check) {
-			acting = append(acting, f)
-		}
-	}
 	var hard, soft []checks.Finding
-	for _, f := range acting {
+	for _, f := range r.Findings {
 		switch {
 		case f.HardFault():
 			hard = append(hard, f)
@@ -42,19 +36,14 @@ func reduce(r checks.Report, ownGPU bool, p policy.Policy, at time.Time) []lifec
 	for _, f := range soft {
 		evs = append(evs, lifecycle.SoftFault{At: when, Finding: f, Job: r.Job})
 	}
-	for _, f := range acting {
+	for _, f := range r.Findings {
 		if f.Verdict == checks.Pass && f.Action == checks.ResetGPU {
 			evs = append(evs, lifecycle.ResetWanted{At: when, Finding: f})
 		}
 	}
 	if r.Suite != checks.NoLevel {
-		verdict := r.Verdict
-		if verdict == checks.Fail && len(hard)+len(soft) == 0 {
-			// Every Fail came from a check that only observes: it neither certifies nor condemns.
-			verdict = checks.Unknown
-		}
 		evs = append(evs, lifecycle.Screened{
-			At: when, Screen: r.Screen, Why: r.Why, Level: r.Suite, Verdict: verdict,
+			At: when, Screen: r.Screen, Why: r.Why, Level: r.Suite, Verdict: r.Verdict,
 			Tested: r.Tested, NotTested: r.NotTested, Suite: catalog.Digest(r.Suite, p),
 			Inventory: r.Inventory, Findings: slices.Concat(hard, soft),
 		})

@@ -82,7 +82,15 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass string) {
 		event(name, func(n lifecycle.Node, _ time.Time) bool { return !n.Lost }, func(at lifecycle.At) lifecycle.Event { return lifecycle.Silent{At: at} })
 	}
 	for _, id := range sortedKeys(l.st.effects) {
-		if e := l.st.effects[id]; l.overdue(e, now) {
+		e := l.st.effects[id]
+		if stands, why := stands(l.st.nodes[e.Node], e); !stands && agentCarries(e.Kind, l.cfg.Slurm != nil) {
+			work = append(work, func(t *tx) error {
+				if _, still := t.base.effects[id]; !still {
+					return nil
+				}
+				return t.endEffect(e, "skipped", why, nil)
+			})
+		} else if l.overdue(e, now) {
 			work = append(work, func(t *tx) error {
 				if _, still := t.base.effects[id]; !still {
 					return nil
@@ -100,7 +108,8 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass string) {
 }
 
 func deadlinePassed(n lifecycle.Node, t time.Time) bool {
-	return !n.Deadline.IsZero() && !t.Before(n.Deadline)
+	due := lifecycle.Due(n)
+	return !due.IsZero() && !t.Before(due)
 }
 
 func expired(n lifecycle.Node, t time.Time) bool {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -144,7 +145,9 @@ func (t *tx) note(n lifecycle.Node, ev lifecycle.Event, c guard.Census) {
 		chassis = n.Name
 	}
 	books, alerts := t.guard.Note(t.policy.Guard, c, n.Name, chassis, reason, t.now)
-	t.guard, t.guarded = books, true
+	if !reflect.DeepEqual(books, t.guard) { // a fault told a thousand times is noted once
+		t.guard, t.guarded = books, true
+	}
 	t.alert(n.Name, alerts)
 }
 

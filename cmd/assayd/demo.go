@@ -95,7 +95,7 @@ func demo(ctx, forever context.Context, bin, dir string, keep bool) (err error) 
 	}
 	if keep {
 		n.say("The site runs on. Talk to it with")
-		n.show("  export PATH=%s:$PATH\n  assay --socket %s fleet\n  assay --socket %s node explain gpu006\n  assay-agent sim xid --dir %s --gpu 2 --code 95\n",
+		n.show("  export PATH=%s:$PATH\n  assay --socket %s fleet\n  assay --socket %s node explain gpu006\n  assay-agent sim xid --dir %s --gpu 2 95\n",
 			bin, l.Socket("assayd"), l.Socket("assayd"), l.Hardware("gpu002"))
 		n.say("Ctrl-C ends it.")
 		<-forever.Done()
@@ -110,6 +110,7 @@ type demonstration struct {
 	*narrator
 	lab   *lab.Lab
 	names []string
+	boot  string // of lostNode before it breaks
 }
 
 const lostNode, remapNode = "gpu003", "gpu006"
@@ -147,6 +148,11 @@ func (d *demonstration) bringUp(ctx context.Context) error {
 }
 
 func (d *demonstration) breakTwo(ctx context.Context) error {
+	nodes, err := d.lab.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	d.boot = nodes[lostNode].BootID
 	d.say("%s: GPU 3 falls off the bus (XID 79).", lostNode)
 	if err := d.sim(ctx, "fall-off-bus", lostNode, "--gpu", "3"); err != nil {
 		return err
@@ -154,7 +160,7 @@ func (d *demonstration) breakTwo(ctx context.Context) error {
 	d.say("%s: GPU 5's row remapper runs out of spare rows (XID 64).", remapNode)
 	return errors.Join(
 		d.sim(ctx, "set", remapNode, "--gpu", "5", "remap_failed=true", "remap_uncorrectable=512"),
-		d.sim(ctx, "xid", remapNode, "--gpu", "5", "--code", "64"),
+		d.sim(ctx, "xid", remapNode, "--gpu", "5", "64"),
 	)
 }
 
@@ -180,7 +186,7 @@ func (d *demonstration) follow(ctx context.Context) error {
 			return false
 		}
 		back, out := nodes[lostNode], nodes[remapNode]
-		resumed := back.State == string(lifecycle.Certified) && back.Case == "" && len(back.Effects) == 0 && told[lostNode] > 8
+		resumed := back.State == string(lifecycle.Certified) && back.Case == "" && len(back.Effects) == 0 && back.BootID != d.boot
 		waiting := out.State == string(lifecycle.Quarantined) && out.Owner != "assay" && len(out.Effects) == 0
 		return resumed && waiting
 	})

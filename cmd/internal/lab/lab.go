@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,7 +140,26 @@ func (l *Lab) StartControl(ctx context.Context, name string, flags, env []string
 	})
 }
 
-// port gives each control plane its own, the same again after a restart.
+// Metrics reads a node's agent's metrics, as Prometheus would.
+func (l *Lab) Metrics(ctx context.Context, node string) (string, error) {
+	port, err := l.port(node)
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return string(b), err
+}
+
+// port gives each process its own, the same again after a restart.
 func (l *Lab) port(name string) (int, error) {
 	file := filepath.Join(l.opts.Dir, name+".port")
 	if b, err := os.ReadFile(file); err == nil {
@@ -146,13 +167,17 @@ func (l *Lab) port(name string) (int, error) {
 		_, err := fmt.Sscan(string(b), &port)
 		return port, err
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	for range 100 {
+		// Below the ports that the kernel gives to clients, so that it stays free until it is used.
+		port := 17000 + rand.IntN(12000)
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		ln.Close()
+		return port, os.WriteFile(file, []byte(fmt.Sprint(port)), 0o644)
 	}
-	defer ln.Close()
-	port := ln.Addr().(*net.TCPAddr).Port
-	return port, os.WriteFile(file, []byte(fmt.Sprint(port)), 0o644)
+	return 0, errors.New("no free port on 127.0.0.1 between 17000 and 29000")
 }
 
 // Socket is a control plane's socket for operators.
@@ -167,7 +192,7 @@ func (l *Lab) Control(name string) *Proc {
 
 // Enrol enrols nodes as an administrator does: a token from the control host, spent on the node.
 func (l *Lab) Enrol(ctx context.Context, adopt bool, nodes ...string) error {
-	args := []string{"node", "enroll", strings.Join(nodes, ","), "-o", "json", "--yes"}
+	args := []string{"node", "enroll", strings.Join(nodes, ","), "-o", "json"}
 	if adopt {
 		args = append(args, "--adopt")
 	}
@@ -191,8 +216,12 @@ func (l *Lab) Enrol(ctx context.Context, adopt bool, nodes ...string) error {
 // StartAgent starts a node's agent.
 func (l *Lab) StartAgent(node string) error {
 	self := l.Bin("assay-agent")
+	port, err := l.port(node)
+	if err != nil {
+		return err
+	}
 	args := []string{"run", "--node", node, "--sim", l.Hardware(node), "--run-dir", l.RunDir(node), "--state-dir", l.StateDir(node),
-		"--socket", filepath.Join(l.Sockets, node+".sock"),
+		"--socket", filepath.Join(l.Sockets, node+".sock"), "--metrics-listen", fmt.Sprintf("127.0.0.1:%d", port),
 		"--reboot-command", self + " sim reboot --dir " + l.Hardware(node),
 		"--reset-command", self + " sim reset --dir " + l.Hardware(node) + " --gpu {uuid}"}
 	p, err := start(l.Log(node), append(os.Environ(), "SLURMD_NODENAME="+node), self, append(args, l.opts.Agent...)...)

@@ -42,8 +42,7 @@ func Admit(d wire.Desired, term int64, version uint64) error {
 func (c *Client) streams(ctx context.Context, a Agent) {
 	b := backoff{c: c}
 	for ctx.Err() == nil {
-		base := c.target()
-		err := c.stream(ctx, a, &b)
+		base, err := c.stream(ctx, a, &b)
 		c.connected.Store(false)
 		if ctx.Err() != nil {
 			return
@@ -59,13 +58,13 @@ func (c *Client) streams(ctx context.Context, a Agent) {
 	}
 }
 
-// stream reads one stream to its end.
-func (c *Client) stream(ctx context.Context, a Agent, b *backoff) error {
+// stream reads one stream to its end and says whose it was.
+func (c *Client) stream(ctx context.Context, a Agent, b *backoff) (base string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resp, base, err := c.do(ctx, http.MethodGet, wire.PathStream, nil)
 	if err != nil {
-		return err
+		return base, err
 	}
 	defer resp.Body.Close()
 	r := bufio.NewReaderSize(resp.Body, 16<<10)
@@ -75,7 +74,7 @@ func (c *Client) stream(ctx context.Context, a Agent, b *backoff) error {
 			if errors.Is(err, io.EOF) {
 				err = errors.New("the control plane closed it")
 			}
-			return err
+			return base, err
 		}
 		a.Heard()
 		if len(line) == 0 {
@@ -83,14 +82,14 @@ func (c *Client) stream(ctx context.Context, a Agent, b *backoff) error {
 		}
 		var d wire.Desired
 		if err := json.Unmarshal(line, &d); err != nil {
-			return fmt.Errorf("desired state: %w", err)
+			return base, fmt.Errorf("desired state: %w", err)
 		}
 		term, version, err := a.Fence(ctx)
 		if err != nil {
-			return err
+			return base, err
 		}
 		if err := Admit(d, term, version); err != nil {
-			return err
+			return base, err
 		}
 		if err := a.Desire(ctx, d); err != nil {
 			// It holds in memory; a restart would find the one before.

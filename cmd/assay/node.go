@@ -303,12 +303,12 @@ func (a *app) testForm(e wire.HistoryEntry) {
 	if e.Case != "" {
 		fmt.Fprintf(a.out, ", case %s", clean(e.Case))
 	}
-	fmt.Fprintf(a.out, "\nevent %s\n----\n", clean(e.Event))
+	fmt.Fprintf(a.out, "\nevent\n%s\n----\n", clean(e.Event))
 	if e.From != "" || e.To != "" {
 		fmt.Fprintf(a.out, "%s -> %s\n", dash(clean(e.From)), dash(clean(e.To)))
 	}
 	for _, d := range e.Detail {
-		fmt.Fprintln(a.out, clean(d))
+		fmt.Fprintln(a.out, "  "+strings.TrimSpace(clean(d)))
 	}
 }
 

@@ -91,12 +91,26 @@ func (f *faultyFile) Close() error {
 	return errors.Join(f.File.Close(), err)
 }
 
+// unsynced is the file system without the waits for the disk.
+type unsynced struct{ atomicfile.FS }
+
+func (u unsynced) Create(path string, perm fs.FileMode) (atomicfile.File, error) {
+	f, err := u.FS.Create(path, perm)
+	return unsyncedFile{f}, err
+}
+
+func (unsynced) SyncDir(string) error { return nil }
+
+type unsyncedFile struct{ atomicfile.File }
+
+func (unsyncedFile) Sync() error { return nil }
+
 // Every file operation fails in turn: no failure is lost, none comes before an earlier one, and one that Put said is on
 // disk is there after a kill.
 func TestEveryOperationFailsInTurn(t *testing.T) {
 	for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 		for at := 1; ; at++ {
-			ffs := &faultyFS{FS: atomicfile.OS, at: at, err: cause}
+			ffs := &faultyFS{FS: unsynced{atomicfile.OS}, at: at, err: cause}
 			dir := t.TempDir()
 			s, err := OpenOn(ffs, dir, 1<<20)
 			if err != nil {
@@ -140,7 +154,7 @@ func TestEveryOperationFailsInTurn(t *testing.T) {
 
 func TestADiskThatStaysFullKeepsFailuresInMemory(t *testing.T) {
 	dir := t.TempDir()
-	ffs := &faultyFS{FS: atomicfile.OS, at: 1, sticky: true, err: syscall.ENOSPC}
+	ffs := &faultyFS{FS: unsynced{atomicfile.OS}, at: 1, sticky: true, err: syscall.ENOSPC}
 	s, err := OpenOn(ffs, dir, 1<<20)
 	if err != nil {
 		t.Fatal(err)

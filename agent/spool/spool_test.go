@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/assay-gpu/assay/agent/atomicfile"
 	"github.com/assay-gpu/assay/checks"
 )
 
@@ -165,7 +166,7 @@ func TestProperties(t *testing.T) {
 		}
 		defer os.RemoveAll(dir)
 		const limit = 1 << 20 // never reached by failures here
-		s, err := Open(dir, limit)
+		s, err := OpenOn(unsynced{atomicfile.OS}, dir, limit) // nothing here cuts the power
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -193,7 +194,7 @@ func TestProperties(t *testing.T) {
 					s.Done(place)
 				}
 			case "restart":
-				if s, err = Open(dir, limit); err != nil {
+				if s, err = OpenOn(unsynced{atomicfile.OS}, dir, limit); err != nil {
 					rt.Fatal(err)
 				}
 			case "flush":

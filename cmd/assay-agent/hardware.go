@@ -34,7 +34,7 @@ func openHardware(cfg config, log *slog.Logger) (*hardware, error) {
 		}
 	}
 	s, err := nvml.New(nvml.Config{
-		Argv: probeCommand(cfg.NVMLLibrary), RunDir: runDir, BootID: cfg.BootID, Sysfs: cfg.Sysfs, Node: cfg.Node, Known: agent.KnownGPUs(cfg.StateDir), Log: log,
+		Argv: probeCommand(cfg.NVMLLibrary), RunDir: runDir, BootID: cfg.BootID, Sysfs: cfg.Sysfs, Node: cfg.Node, Known: agent.KnownGPUs(cfg.StateDir), Cgroup: nvml.OwnCgroup(), Log: log,
 	})
 	if err != nil {
 		return nil, err

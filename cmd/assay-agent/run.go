@@ -23,6 +23,7 @@ import (
 	"github.com/assay-gpu/assay/agent/metrics"
 	"github.com/assay-gpu/assay/agent/socket"
 	"github.com/assay-gpu/assay/agent/spool"
+	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -92,8 +93,18 @@ func notify(log *slog.Logger, state string) {
 	}
 }
 
-// outbox is the spool as the agent sees it.
-type outbox struct{ *spool.Spool }
+// outbox is the spool as the agent sees it. Nobody waits for the routine reports of a node that is not enrolled.
+type outbox struct {
+	*spool.Spool
+	enrolled bool
+}
+
+func (o outbox) Put(r checks.Report) error {
+	if !o.enrolled && r.Routine() {
+		return nil
+	}
+	return o.Spool.Put(r)
+}
 
 func (o outbox) Waiting() int { return o.Stats().Reports }
 
@@ -141,7 +152,7 @@ func runOnce(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	}
 	a, err := agent.New(agent.Config{
 		Node: cfg.Node, Version: version, StateDir: cfg.StateDir, BootID: bootIDFile(cfg.BootID), Clock: bootClock, Prober: hw.prober, Kernel: hw.kernel,
-		DumpKernel: hw.dump, Outbox: outbox{sp}, Permit: permit, Runner: newRunner(cfg),
+		DumpKernel: hw.dump, Outbox: outbox{sp, enrolled}, Permit: permit, Runner: newRunner(cfg),
 		Verify: func(g wire.GrantedCertificate, keys map[string][]byte) error {
 			return certificate.Verify(g.Certificate, keys)
 		},

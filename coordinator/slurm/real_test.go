@@ -274,16 +274,17 @@ func testDrainOnce(r real, c *slurm.Client) {
 
 func testHolds(r real, c *slurm.Client) {
 	t := r.t
-	admin := r.Submit("exit 0", "--hold")
+	// They must not start before they are held.
+	admin, user := r.Submit("exit 0", "--begin=now+1hour"), r.Submit("exit 0", "--begin=now+1hour")
 	r.Run("scontrol", "hold", admin)
-	user := r.Submit("exit 0")
 	r.Run("scontrol", "uhold", user)
-	for _, id := range []string{admin, user} {
+	for id, want := range map[string]string{admin: "PENDING JobHeldAdmin", user: "PENDING JobHeldUser"} {
+		r.WaitJob(id, want, 10*time.Second)
 		if err := c.Release(t.Context(), id, slurm.AnyRestarts); !isChanged(err) {
-			t.Errorf("%s: %v", r.Job(id), err)
+			t.Errorf("%s: %v", want, err)
 		}
-		if got := r.Job(id); !strings.HasPrefix(got, "PENDING JobHeld") {
-			t.Errorf("released: %s", got)
+		if got := r.Job(id); got != want {
+			t.Errorf("%s became %s", want, got)
 		}
 	}
 	r.Run("scancel", admin, user)

@@ -66,9 +66,7 @@ func (c Capture) kernelFindings() []checks.Finding {
 		known.GPUs = append(slices.Clone(c.Expected.GPUs), known.GPUs...)
 	}
 	known.Node, known.BootID = c.Node, c.BootID
-	fs := catalog.JudgeLog(events, known, c.Policy)
-	fs = checks.GroupIncidents(fs, c.Policy.Agent.IncidentGap.D(), c.Policy.Agent.IncidentCause.D())
-	return notable(checks.Collapse(fs))
+	return notable(checks.Collapse(catalog.JudgeLog(events, known, c.Policy)))
 }
 
 // Names of a capture's files.

@@ -227,7 +227,9 @@ func TestPermit(t *testing.T) {
 	s := newSite(t)
 	p := s.plane()
 	p.set(func(p *plane) {
-		p.permit = func(a wire.PermitAsk) wire.PermitAnswer { return wire.PermitAnswer{Granted: a.OwnGPU, Reason: "assay:Q-1"} }
+		p.permit = func(a wire.PermitAsk) wire.PermitAnswer {
+			return wire.PermitAnswer{Granted: a.OwnGPU, Reason: "assay:Q-1"}
+		}
 	})
 	l := connect(t, s, p)
 	ans, err := l.Permit(t.Context(), wire.PermitAsk{Node: "n1", OwnGPU: true})

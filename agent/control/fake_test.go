@@ -189,10 +189,9 @@ func (p *plane) set(f func(*plane)) {
 
 // fakeAgent takes desired states as the agent does.
 type fakeAgent struct {
-	mu      sync.Mutex
-	taken   []wire.Desired
-	heard   int
-	stopped bool
+	mu    sync.Mutex
+	taken []wire.Desired
+	heard int
 }
 
 func (a *fakeAgent) Fence(context.Context) (int64, uint64, error) {

@@ -165,7 +165,7 @@ func TestProperties(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		const limit = 1 << 20 // never reached by failures here
+		const limit = 1 << 20                                 // never reached by failures here
 		s, err := OpenOn(unsynced{atomicfile.OS}, dir, limit) // nothing here cuts the power
 		if err != nil {
 			rt.Fatal(err)

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/assay-gpu/assay/agent/sim/nvmllib"
+	"github.com/assay-gpu/assay/agent/socket"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"assay-agent": func() {
+			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			os.Exit(execute(ctx, os.Args[1:]))
+		},
+	})
+}
+
+// TestScripts tells one story per file, on simulated hardware: $HW is a node of eight healthy GPUs, $RUN and $STATE the
+// daemon's folders.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup:               setup,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"hook":       hook,
+			"eventually": eventually,
+		},
+	})
+}
+
+// library builds the simulated NVML once for all stories.
+var library = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "assay-lib")
+	if err != nil {
+		return "", err
+	}
+	lib := filepath.Join(dir, "libnvidia-ml.so.1")
+	return lib, nvmllib.Build(lib)
+})
+
+func setup(env *testscript.Env) error {
+	lib, err := library()
+	if err != nil {
+		return err
+	}
+	// A unix socket's path has about 100 bytes; the story's own folder may be deeper.
+	dir, err := os.MkdirTemp("", "assay")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { os.RemoveAll(dir) })
+	for k, v := range map[string]string{"LIB": lib, "HW": dir + "/hw", "RUN": dir + "/run", "STATE": dir + "/state", "SLURMD_NODENAME": "gpu001"} {
+		env.Setenv(k, v)
+	}
+	return nil
+}
+
+// hook asks the agent on a socket as the hooks do: hook SOCKET prolog NAME=VALUE… Its exit status is the hook's.
+func hook(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: hook SOCKET WORD NAME=VALUE…")
+	}
+	vars := map[string]string{}
+	for _, a := range args[2:] {
+		k, v, _ := strings.Cut(a, "=")
+		vars[k] = v
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	exit, text, err := socket.Ask(ctx, args[0], args[1], vars)
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if _, err := ts.Stdout().Write([]byte(text)); err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if (exit != 0) != neg {
+		ts.Fatalf("the hook exits %d: %s", exit, text)
+	}
+}
+
+// eventually runs a command until it exits as wanted, for 10 s at most: [!] eventually COMMAND ARGS…
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	var err error
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err = ts.Exec(args[0], args[1:]...); (err != nil) == neg {
+			return
+		}
+	}
+	ts.Fatalf("not within 10 s: %s: %v", strings.Join(args, " "), err)
+}

@@ -66,8 +66,10 @@ func (l *lead) carrySlurm(ctx context.Context) error {
 			}
 		}
 		did := len(drains) + len(others)
-		for e, err := range l.carryDrains(ctx, drains) {
-			l.settled(ctx, drains[e], err, tries)
+		errs := l.carryDrains(ctx, drains)
+		l.lookAgain(ctx, drains, errs)
+		for i, e := range drains {
+			l.settled(ctx, e, errs[i], tries)
 		}
 		for _, e := range others {
 			l.settled(ctx, e, l.carryOne(ctx, e), tries)
@@ -161,6 +163,28 @@ func (l *lead) carryDrains(ctx context.Context, es []pending) []error {
 	return errs
 }
 
+// lookAgain reads Slurm once more before drains are ticked off: which jobs are on a node counts only as of a moment when no
+// new one could start there. A drain that cannot be looked at is tried again, which changes nothing in Slurm.
+func (l *lead) lookAgain(ctx context.Context, es []pending, errs []error) {
+	done := false
+	for i, e := range es {
+		if errs[i] == nil {
+			l.slurm.touched(e.Node, time.Now())
+			done = true
+		}
+	}
+	if !done {
+		return
+	}
+	if err := l.readSlurm(ctx, time.Now()); err != nil {
+		for i := range errs {
+			if errs[i] == nil {
+				errs[i] = err
+			}
+		}
+	}
+}
+
 // carryOne carries out one effect that is not a drain.
 func (l *lead) carryOne(ctx context.Context, e pending) error {
 	if err := l.wanted(e); err != nil {
@@ -176,8 +200,11 @@ func (l *lead) carryOne(ctx context.Context, e pending) error {
 	case lifecycle.EffectResume:
 		return l.sl.Resume(ctx, e.Node, l.slurm.expect(e.Node, e.Args["reason"]))
 	case lifecycle.EffectReason:
-		return l.sl.SetReason(ctx, e.Node, e.Args["reason"], l.slurm.standing(e.Node))
+		return l.sl.SetReason(ctx, e.Node, e.Args["reason"], l.slurm.earlier(e.Node, e.Args["case"]))
 	case lifecycle.EffectReboot:
+		if v, ok := l.slurm.of(e.Node); ok && v.Node.BootTime.After(e.Created) {
+			return nil // asked for before this process led; it has booted since
+		}
 		return l.sl.Reboot(ctx, e.Node, slurm.Expect{Reason: l.node(e.Node).DrainReason})
 	case lifecycle.EffectRequeueJob:
 		return l.sl.Requeue(ctx, e.Args["job"], restarts)
@@ -191,7 +218,9 @@ func (l *lead) carryOne(ctx context.Context, e pending) error {
 
 // settled ticks an effect off, or plans its next try.
 func (l *lead) settled(ctx context.Context, e pending, err error, tries map[string]try) {
-	l.slurm.touched(e.Node, time.Now())
+	if e.Kind != lifecycle.EffectDrain {
+		l.slurm.touched(e.Node, time.Now())
+	}
 	outcome, detail, again := ending(e, err, time.Now())
 	if again {
 		t := tries[e.ID]
@@ -217,6 +246,8 @@ func ending(e pending, err error, now time.Time) (outcome, detail string, again 
 		return "done", "", false
 	case errors.As(err, &unwanted):
 		return "skipped", err.Error(), false
+	case errors.As(err, &changed) && changed.Done:
+		return "done", err.Error(), false // our own earlier try, whose answer was lost
 	case errors.As(err, &changed):
 		return "skipped", err.Error(), false
 	case errors.As(err, &refused):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -120,6 +121,10 @@ func (l *lead) observe(ctx context.Context, cur slurm.View) error {
 	l.mu.RUnlock()
 
 	l.slurm.mu.Lock()
+	if cur.At.Before(l.slurm.latest[name].At) {
+		l.slurm.mu.Unlock()
+		return nil // a read that began later has been heard
+	}
 	l.slurm.latest[name] = cur
 	since := l.slurm.changed[name]
 	var prev *slurm.View
@@ -282,10 +287,13 @@ func (s *slurmView) expect(node, reason string) slurm.Expect {
 	return e
 }
 
-// standing is the reason that stands in Slurm as last seen, which ours may replace; nil when none was seen.
-func (s *slurmView) standing(node string) *slurm.Expect {
+// earlier is our reason of the same case as last seen to stand, which a graver one may replace; nil when another's stands.
+func (s *slurmView) earlier(node, caseID string) *slurm.Expect {
 	v, ok := s.of(node)
 	if !ok {
+		return nil
+	}
+	if mark, _, _ := strings.Cut(v.Node.Reason, " "); mark != lifecycle.ReasonPrefix+caseID {
 		return nil
 	}
 	return &slurm.Expect{Reason: v.Node.Reason, User: v.Node.ReasonUser, Time: v.Node.ReasonTime}

@@ -131,6 +131,7 @@ func start(t *testing.T, o options) *site {
 			t.Fatal(err)
 		}
 	}
+	o.cluster.Prefix = "gpu00" // gpu001 … gpu008
 	o.cluster.Prolog, o.cluster.Epilog = s.hook("prolog"), s.hook("epilog")
 	o.cluster.OnReboot = func(node string) {
 		if err := sim.Reboot(s.Hardware(node)); err != nil {

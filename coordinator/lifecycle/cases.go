@@ -44,8 +44,9 @@ func describe(f checks.Finding) string {
 	} else if f.Subject.PCI != "" {
 		parts = append(parts, "GPU at "+f.Subject.PCI)
 	}
-	if f.Reason != "" {
-		parts = append(parts, f.Reason)
+	// A check's reason may begin with the cause, and is read alone elsewhere.
+	if why := strings.TrimPrefix(f.Reason, parts[0]+" "); why != "" {
+		parts = append(parts, why)
 	}
 	return strings.Join(parts, " ")
 }

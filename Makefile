@@ -24,7 +24,7 @@ STAMP := -X main.version=$(VERSION)
 
 # Two packages at a time: several start servers, and a small machine must not make them miss their deadlines.
 SUM     := $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
-TIMEOUT := 25m
+TIMEOUT := 40m
 
 .PHONY: all deps deps-build demo test test-fast lint fuzz bench soak install clean help bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1
 

@@ -158,6 +158,9 @@ func (l *lead) commit(ctx context.Context, t *tx) error {
 		return err
 	}
 	killpoint.Here("commit/after")
+	for _, step := range t.refused() {
+		l.metrics.GuardRefused(step)
+	}
 	l.mu.Lock()
 	t.publish(uint64(rev))
 	for name := range t.woken {

@@ -362,10 +362,6 @@ func (s *site) until(node, what string, ok func(wire.Node) bool) wire.Node {
 	}
 }
 
-func in(state lifecycle.State) func(wire.Node) bool {
-	return func(n wire.Node) bool { return n.State == string(state) }
-}
-
 // healthy is certified, in service, and nothing left to do.
 func healthy(n wire.Node) bool {
 	return n.State == string(lifecycle.Certified) && n.Certificate != nil && n.Case == "" && len(n.Effects) == 0 && !n.Suspended

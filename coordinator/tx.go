@@ -311,6 +311,22 @@ func (t *tx) ops() []store.Op {
 	return ops
 }
 
+// refused lists the steps that this transaction found no room for: one for each node newly held back.
+func (t *tx) refused() []string {
+	var steps []string
+	for _, name := range sortedKeys(t.nodes) {
+		before, after := t.base.nodes[name], t.nodes[name]
+		if after.Marked(lifecycle.MarkHeldBack, t.now) && !before.Marked(lifecycle.MarkHeldBack, t.now) {
+			step := "drain"
+			if after.State == lifecycle.Suspect || after.State == lifecycle.Certified {
+				step = "suspend"
+			}
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
 // clone is a savepoint: what is done to the copy leaves t as it is.
 func (t *tx) clone() *tx {
 	c := *t

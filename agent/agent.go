@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -242,7 +243,13 @@ func (a *Agent) loop(ctx context.Context) {
 			running = true
 			go func() {
 				snap, err := a.flights.fresh(ctx)
-				a.post(ctx, func() { running = false; a.endCycle(snap, err) })
+				a.post(ctx, func() {
+					running = false
+					a.endCycle(snap, err)
+					if undecided(snap) {
+						cycle.Reset(min(a.interval(), recheck))
+					}
+				})
 			}()
 		case <-alive:
 			if a.cfg.Clock()-a.cycleEnd < max(10*a.interval(), 5*time.Minute) {
@@ -250,6 +257,14 @@ func (a *Agent) loop(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// recheck is how soon a cycle follows one that left a hanging GPU undecided.
+const recheck = 2 * time.Second
+
+// undecided reports whether a call on a GPU hangs and it is still being tried: the next look may settle it.
+func undecided(s catalog.Snapshot) bool {
+	return slices.ContainsFunc(s.GPUs, func(g catalog.GPUState) bool { return g.Call.Hung != "" && !g.Call.Blocked })
 }
 
 // snapshotLimit leaves a prolog's suite the time to judge what was read when something hangs.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -232,6 +233,28 @@ func TestALostGPUIsFoundByTheCycle(t *testing.T) {
 	})
 }
 
+// A GPU on which a call hangs is looked at again soon, not only at the next interval.
+func TestAHangingGPUIsSettledSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 5))
+		b.hw.change(func(s *catalog.Snapshot) {
+			s.GPUs[1].Call = driver.Call{Hung: "nvmlDeviceGetRemappedRows", HungCount: 1}
+		})
+		b.wait(30 * time.Second)
+		if st := b.status(); st.Tombstone != nil || st.Verdict != checks.Unknown {
+			t.Fatalf("hung once: tombstone %v, verdict %v", st.Tombstone, st.Verdict)
+		}
+		b.hw.change(func(s *catalog.Snapshot) { s.GPUs[1].Call.HungCount, s.GPUs[1].Call.Blocked = 3, true })
+		b.wait(3 * time.Second)
+		if st := b.status(); st.Tombstone == nil || st.Verdict != checks.Fail {
+			t.Fatalf("hung three times: tombstone %v, verdict %v", st.Tombstone, st.Verdict)
+		}
+	})
+}
+
 func TestPrologKeepsItsBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -418,6 +441,26 @@ func TestSnapshotsAreSharedAndFresh(t *testing.T) {
 		// The first starts one at once; those who came later may not have it, and share the next.
 		if n, _ := b.hw.counts(); n-before > 2 {
 			t.Fatalf("%d snapshots for eight prologs at once", n-before)
+		}
+	})
+}
+
+func TestWhatMakesNoSenseIsNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		b.desire(b.desired(1, 5))
+		other := b.desired(2, 6)
+		other.Node = "n2"
+		if err := b.agent.Desire(t.Context(), other); err == nil || b.status().Certificate.Serial != 5 {
+			t.Fatalf("another node's desired state: %v, certificate %+v", err, b.status().Certificate)
+		}
+		d := b.desired(3, 6)
+		d.Policy = policy.Policy{Version: 9}
+		b.desire(d)
+		if st := b.status(); st.Policy != 1 || st.Mode != "act" || st.Certificate.Serial != 6 {
+			t.Fatalf("an empty policy: policy %d, mode %q, certificate %+v", st.Policy, st.Mode, st.Certificate)
 		}
 	})
 }

@@ -53,12 +53,19 @@ func token(c chan struct{}) {
 	}
 }
 
-// want takes in the effects of a desired state.
+// want takes in the effects of a desired state. One that is still wanted though its result was sent gets it again: the
+// control plane may have lost it, and a result told twice is harmless.
 func (b *effectBook) want(es []wire.Effect) {
 	b.mu.Lock()
 	b.wanted = slices.Clone(es)
+	for _, e := range es {
+		if i := b.find(e.ID); i >= 0 && b.records[i].Acked {
+			b.records[i].Acked = false
+		}
+	}
 	b.mu.Unlock()
 	token(b.work)
+	token(b.result)
 }
 
 // begin returns the next effect that has no result yet and has it on disk that it began. resumed says that it began

@@ -2,10 +2,12 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
@@ -15,8 +17,15 @@ func (a *Agent) hold(g *wire.GrantedCertificate, received time.Duration, before 
 }
 
 // Desire takes in a desired state that the control client has admitted: newer than the last, of no lower term. When it
-// returns nil the state is on disk.
+// returns nil the state is on disk. A policy that makes no sense is left aside, and the one in force stays.
 func (a *Agent) Desire(ctx context.Context, d wire.Desired) error {
+	if d.Node != a.cfg.Node {
+		return fmt.Errorf("desired state %d is for node %q", d.Version, d.Node)
+	}
+	if faults := policy.Validate(d.Policy); len(faults) > 0 {
+		a.log.Error("policy not taken", "revision", d.Policy.Version, "path", faults[0].Path, "err", faults[0].Message, "count", len(faults))
+		d.Policy = *a.policy.Load()
+	}
 	var saveErr error
 	err := a.call(ctx, func() { saveErr = a.desire(d) })
 	if err == nil {

@@ -63,8 +63,14 @@ func TestAScreenIsReportedOnce(t *testing.T) {
 				t.Fatalf("screened again: %+v", r)
 			}
 		}
+		// It is still wanted, so its result was lost: that is told again, as it was.
+		if again := b.result(); again.ID != r.ID || again.Outcome != r.Outcome || again.Detail != r.Detail {
+			t.Fatalf("result told again: %+v", again)
+		}
+		d.Version, d.Effects = 3, nil
+		b.desire(d)
 		if r, ok := b.agent.effects.unsent(); ok {
-			t.Fatalf("result sent again: %+v", r)
+			t.Fatalf("result of an effect that is no longer wanted: %+v", r)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -99,7 +100,7 @@ func (c *Client) results(ctx context.Context, results Results) {
 		case err == nil:
 			results.ResultSent(r.ID)
 			b.reset()
-		case errors.As(err, &se) && se.Final():
+		case errors.As(err, &se) && (se.Final() || se.Code == http.StatusNotFound): // it knows no such effect any more
 			c.cfg.Log.Error("effect result refused by the control plane, dropped", "effect", r.ID, "err", err)
 			results.ResultSent(r.ID)
 		default:

@@ -92,8 +92,8 @@ func (c *Client) stream(ctx context.Context, a Agent, b *backoff) (base string, 
 			return base, err
 		}
 		if err := a.Desire(ctx, d); err != nil {
-			// It holds in memory; a restart would find the one before.
-			c.cfg.Log.Error("desired state is not on disk", "revision", d.Version, "err", err)
+			// One the disk refuses holds in memory; a restart would find the one before.
+			c.cfg.Log.Error("desired state is not kept", "revision", d.Version, "err", err)
 		}
 		if !c.connected.Swap(true) {
 			c.cfg.Log.Info("connected to the control plane", "url", base, "term", d.Term)

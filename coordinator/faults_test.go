@@ -11,6 +11,9 @@ import (
 // Every call to etcd in the main story fails once, in each way a call can fail. The end is always the same: one drain, one
 // reboot, one resume, one closed case, a fresh certificate, no effect left.
 func TestEveryStoreCallMayFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("75 runs of the story")
+	}
 	count := faults.New(0, faults.NotApplied)
 	s := startSite(t, newPlant("gpu001"), "/count/", count.Wrap)
 	s.quarantineAndResume("gpu001")
@@ -41,6 +44,9 @@ func TestEveryStoreCallMayFail(t *testing.T) {
 // The process dies right after each call to etcd, applied or not; another takes over with nothing but what etcd holds, and
 // Slurm as it stands.
 func TestRestartAfterEveryStoreCall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("40 runs of the story")
+	}
 	count := faults.New(0, faults.NotApplied)
 	s := startSite(t, newPlant("gpu001"), "/count2/", count.Wrap)
 	s.quarantineAndResume("gpu001")

@@ -88,11 +88,13 @@ type Cluster struct {
 	watcher chan struct{} // closed when it has ended
 }
 
-// Require skips the test where Slurm's tools or root are missing. In CI, where they must not be, it fails instead.
+// Require skips a short run, and the test where Slurm's tools or root are missing. In CI, where they must not be, it fails instead.
 func Require(t testing.TB) {
 	t.Helper()
 	missing := missing()
 	switch {
+	case testing.Short():
+		t.Skip("starts servers")
 	case missing == "":
 	case os.Getenv("CI") != "":
 		t.Fatalf("no real Slurm: %s; install slurm-wlm and munge", missing)

@@ -13,7 +13,8 @@ import (
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
-// A Reply is what a hook is told: its exit status and what to say on standard error.
+// A Reply is what a hook is told: its exit status and what to say on standard error, to which the hook adds whose words
+// they are.
 type Reply struct {
 	Exit    int
 	Message string
@@ -47,9 +48,6 @@ func (a *Agent) Hook(ctx context.Context, r HookRequest) Reply {
 		if err := a.call(ctx, func() { reply.Message = a.oneLine() }); err != nil {
 			reply.Message = err.Error()
 		}
-	}
-	if reply.Message != "" {
-		reply.Message = "assay: " + reply.Message
 	}
 	a.stats.hooked(r.Hook, outcome, time.Since(start))
 	return reply

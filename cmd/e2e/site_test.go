@@ -70,9 +70,13 @@ type policyOf struct {
 	mode  string // default act
 	guard string // lines of the guard section; default: all the room there is
 	more  string // further sections
+	whole string // all of it, instead of the above
 }
 
 func (p policyOf) String() string {
+	if p.whole != "" {
+		return p.whole
+	}
 	if p.mode == "" {
 		p.mode = "act"
 	}
@@ -96,7 +100,7 @@ type options struct {
 // A site is a running Slurm of eight nodes with assay on it.
 type site struct {
 	*lab.Lab
-	t       *testing.T
+	t       testing.TB
 	cluster *slurmtest.Cluster
 	dir     string
 	etc     string // the hooks' ETC_DIR
@@ -106,8 +110,11 @@ type site struct {
 const limit = 90 * time.Second
 
 // start brings up Slurm, the control plane, and one agent a node. Nothing is enrolled yet.
-func start(t *testing.T, o options) *site {
+func start(t testing.TB, o options) *site {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a whole site")
+	}
 	slurmtest.Require(t)
 	bin, err := programs()
 	if err != nil {
@@ -132,7 +139,7 @@ func start(t *testing.T, o options) *site {
 		}
 	}
 	o.cluster.Prefix = "gpu00" // gpu001 … gpu008
-	o.cluster.Prolog, o.cluster.Epilog = s.hook("prolog"), s.hook("epilog")
+	o.cluster.Prolog, o.cluster.Epilog, o.cluster.HealthCheckProgram = s.hook("prolog"), s.hook("epilog"), s.hook("healthcheck")
 	o.cluster.OnReboot = func(node string) {
 		if err := sim.Reboot(s.Hardware(node)); err != nil {
 			t.Errorf("reboot of %s: %v", node, err)

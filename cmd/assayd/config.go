@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,6 +23,7 @@ type config struct {
 	StateDir        string          `yaml:"state_dir"`      // embedded etcd and nothing else; 0700
 	Listen          string          `yaml:"listen"`         // host:port of the API
 	Advertise       string          `yaml:"advertise"`      // URL at which agents and operators reach this process
+	Peers           []string        `yaml:"peers"`          // URLs of the other control hosts, which agents are told at enrolment
 	Socket          string          `yaml:"socket"`         // unix socket for operators of this host
 	Name            string          `yaml:"name"`           // of this process among its peers
 	Fleet           string          `yaml:"fleet"`          // of the fleet, in its certificate authority
@@ -58,6 +62,7 @@ func (c *config) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.StateDir, "state-dir", c.StateDir, "directory of the embedded etcd")
 	fs.StringVar(&c.Listen, "listen", c.Listen, "host:port of the API")
 	fs.StringVar(&c.Advertise, "advertise", c.Advertise, "URL at which agents reach this process (default https://HOSTNAME:PORT)")
+	fs.StringSliceVar(&c.Peers, "peers", c.Peers, "URLs of the other control hosts, told to agents at enrolment; the same list with this host's own is fine")
 	fs.StringVar(&c.Socket, "socket", c.Socket, "unix socket for operators of this host")
 	fs.StringVar(&c.Name, "name", c.Name, "name of this process among its peers")
 	fs.StringVar(&c.Fleet, "fleet", c.Fleet, "name of the fleet, in its certificate authority")
@@ -93,14 +98,15 @@ func (f durationFlag) Type() string       { return "duration" }
 // fault at once.
 func load(file string, fs *pflag.FlagSet) (config, error) {
 	c := defaults()
-	faults := &strictyaml.Error{File: file}
+	faults := &strictyaml.Error{File: cmp.Or(file, "command line")}
 	lines := strictyaml.Lines{}
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return c, usageError{err}
 		}
-		if lines, err = strictyaml.DecodeWithLines(file, data, &c); err != nil {
+		lines, err = strictyaml.DecodeWithLines(file, data, &c)
+		if err != nil && !errors.As(err, &faults) {
 			return c, usageError{err}
 		}
 	}
@@ -122,7 +128,8 @@ func load(file string, fs *pflag.FlagSet) (config, error) {
 		}
 	})
 	c.complete(faults, lines)
-	if err := faults.Err(); err != nil {
+	_, perr := c.readPolicy()
+	if err := errors.Join(faults.Err(), perr); err != nil {
 		return c, usageError{err}
 	}
 	return c, nil
@@ -131,8 +138,11 @@ func load(file string, fs *pflag.FlagSet) (config, error) {
 // complete fills in what follows from the rest and checks the whole.
 func (c *config) complete(faults *strictyaml.Error, lines strictyaml.Lines) {
 	add := func(path, format string, args ...any) {
-		line, col := lines.At(path)
-		faults.Add(line, col, path, format, args...)
+		if line, col := lines.At(path); line > 0 {
+			faults.Add(line, col, path, format, args...)
+			return
+		}
+		faults.Add(0, 0, "--"+strings.ReplaceAll(path, "_", "-"), format, args...)
 	}
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
@@ -145,6 +155,11 @@ func (c *config) complete(faults *strictyaml.Error, lines strictyaml.Lines) {
 	}
 	if u, err := url.Parse(c.Advertise); err != nil || c.Advertise != "" && (u.Scheme != "https" || u.Host == "") {
 		add("advertise", "%q: want an https URL with a host", c.Advertise)
+	}
+	for i, p := range c.Peers {
+		if u, err := url.Parse(p); err != nil || u.Scheme != "https" || u.Host == "" {
+			add(fmt.Sprintf("peers[%d]", i), "%q: want an https URL with a host", p)
+		}
 	}
 	for i, e := range c.EtcdEndpoints {
 		if u, err := url.Parse(e); err != nil || u.Host == "" && u.Path == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "unix" {

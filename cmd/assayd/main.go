@@ -19,9 +19,8 @@ var version = "devel"
 
 // Exit statuses.
 const (
-	exitFault   = 1
-	exitUnknown = 2
-	exitUsage   = 64
+	exitFault = 1
+	exitUsage = 64
 )
 
 // usageError is bad input: a flag, a config or a policy.
@@ -35,8 +34,10 @@ func main() {
 	if err := root().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "assayd:", err)
 		var h interface{ Hint() string }
-		if errors.As(err, &h) && h.Hint() != "" {
+		if errors.As(err, &h) && h.Hint() != "" && status(err) != exitUsage {
 			fmt.Fprintln(os.Stderr, "hint:", h.Hint())
+		} else if status(err) == exitUsage {
+			fmt.Fprintln(os.Stderr, "hint: nothing was started; see assayd --help")
 		}
 		os.Exit(status(err))
 	}

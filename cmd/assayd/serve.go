@@ -95,7 +95,7 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	defer closeStore()
 
 	cfg := coordinator.Config{
-		Name: c.Name, URL: c.Advertise, Fleet: c.Fleet, Store: st, Alone: alone, Lease: c.Lease.D(), Policy: pol, Log: log,
+		Name: c.Name, URL: c.Advertise, Peers: c.Peers, Fleet: c.Fleet, Store: st, Alone: alone, Lease: c.Lease.D(), Policy: pol, Log: log,
 		Metrics: func(snap func() api.Snapshot) *api.Metrics { return api.NewMetrics(version, snap) },
 	}
 	if c.WorkloadManager == "slurm" {

@@ -133,9 +133,6 @@ func New(cfg Config) (*Agent, error) {
 	if err := a.store.open(); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", cfg.StateDir, err)
 	}
-	if a.tombstone, err = a.store.tombstone(); err != nil {
-		return nil, fmt.Errorf("tombstone: %w", err)
-	}
 	a.setPolicy(policy.Default())
 	a.restore()
 	if a.effects, err = openEffects(a.store, a.bootID); err != nil {
@@ -147,7 +144,7 @@ func New(cfg Config) (*Agent, error) {
 // restore takes up what an earlier run in this boot left on disk.
 func (a *Agent) restore() {
 	var d keptDesired
-	if a.store.load("desired.json", &d) && d.Desired.Node == a.cfg.Node {
+	if a.store.load("desired.json", &d) && a.sound(d) {
 		a.desired, a.known = d.Desired, true
 		a.setPolicy(d.Desired.Policy)
 		if d.BootID == a.bootID {
@@ -157,6 +154,7 @@ func (a *Agent) restore() {
 			}
 		}
 	}
+	a.restoreTombstone()
 	var c keptClock
 	if a.store.load("contact.json", &c) && c.BootID == a.bootID {
 		a.contact, a.contactOn = &c.At, c.At
@@ -175,6 +173,19 @@ func (a *Agent) restore() {
 			}
 		}
 	}
+}
+
+// sound reports whether a kept desired state is this node's and makes sense. One that does not is as good as none.
+func (a *Agent) sound(d keptDesired) bool {
+	if d.Desired.Node != a.cfg.Node {
+		a.log.Warn("desired state on disk is another node's and is left aside", "file", "desired.json", "of", d.Desired.Node)
+		return false
+	}
+	if faults := policy.Validate(d.Desired.Policy); len(faults) > 0 {
+		a.log.Warn("desired state on disk makes no sense and is left aside", "file", "desired.json", "path", faults[0].Path, "err", faults[0].Message)
+		return false
+	}
+	return true
 }
 
 func (a *Agent) setPolicy(p policy.Policy) {

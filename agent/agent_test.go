@@ -476,16 +476,3 @@ func TestUnenrolledNodePasses(t *testing.T) {
 		}
 	})
 }
-
-func TestALostTombstoneFileRefusesTheStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		if err := os.WriteFile(filepath.Join(b.dir, "tombstone.json"), []byte(`{"serial":`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := New(Config{Node: "n1", StateDir: b.dir, BootID: func() (string, error) { return "b", nil }, Prober: b.hw, Clock: func() time.Duration { return 0 }, Log: discard()})
-		if err == nil || !strings.Contains(err.Error(), "tombstone") {
-			t.Fatalf("New: %v: want it to refuse a torn tombstone", err)
-		}
-	})
-}

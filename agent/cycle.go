@@ -177,7 +177,7 @@ func (a *Agent) bury(reason string) {
 	}
 	t := &Tombstone{Serial: serial, Reason: reason, BootID: a.bootID}
 	a.tombstone = t // holds in memory even when the disk refuses it
-	_ = a.store.save("tombstone.json", t)
+	_ = a.store.save(tombstoneFile, t)
 	a.log.Warn("certificate is void on this node", "cert", serial, "reason", reason)
 }
 

@@ -38,6 +38,7 @@ func (a *Agent) desire(d wire.Desired) error {
 	now := a.cfg.Clock()
 	before := a.desired
 	a.desired, a.known = d, true
+	a.nameTombstoneBy(d)
 	a.contact = &now
 	a.held = a.hold(d.Certificate, now, a.held)
 	if serial := serialOf(d.Certificate); serial > serialOf(before.Certificate) && !a.tombstone.Covers(serial) {

@@ -73,15 +73,3 @@ func (h *Held) holds(s State, uuids []string) (bool, string) {
 	}
 	return true, ""
 }
-
-// A Tombstone says that the certificate with this serial, and every one before it, is void on this node since a hard
-// fault. It is written and synced before anybody is told. Only a higher serial clears it.
-type Tombstone struct {
-	Serial uint64 `json:"serial"`
-	Reason string `json:"reason"`
-	BootID string `json:"boot_id"`
-}
-
-// Covers reports whether the tombstone voids the certificate with that serial. It does so in every boot: the boot id it
-// carries is for people.
-func (t *Tombstone) Covers(serial uint64) bool { return t != nil && serial <= t.Serial }

@@ -1,10 +1,10 @@
 package agent
 
 import (
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/assay-gpu/assay/agent/atomicfile"
@@ -13,7 +13,7 @@ import (
 )
 
 // A store is the agent's state directory. What cannot be read is logged and taken as absent: every file there only ever
-// makes the agent surer, so that losing one makes it more careful, but for the tombstone, whose loss refuses the start.
+// makes the agent surer, so that losing one makes it more careful. The tombstone is the other way round, and has rules of its own.
 type store struct {
 	dir string
 	log *slog.Logger
@@ -56,11 +56,12 @@ func KnownGPUs(stateDir string) []checks.GPU {
 
 func (s store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// load reads a file of the directory into v and reports whether it was there and sound.
+// load reads a file of the directory into what v points to and reports whether it was there and sound. If not, *v is zero.
 func (s store) load(name string, v any) bool {
 	found, err := atomicfile.ReadJSON(s.path(name), v)
 	if err != nil {
 		s.log.Warn("state file is unreadable and is taken as absent", "file", name, "err", err)
+		reflect.ValueOf(v).Elem().SetZero() // part of it may have been read
 	}
 	return found && err == nil
 }
@@ -74,22 +75,7 @@ func (s store) save(name string, v any) error {
 	return err
 }
 
-// tombstone reads the tombstone. One that is there but unreadable is an error: it may void the certificate at hand.
-func (s store) tombstone() (*Tombstone, error) {
-	var t Tombstone
-	found, err := atomicfile.ReadJSON(s.path("tombstone.json"), &t)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, nil
-	}
-	return &t, nil
-}
-
-func (s store) clearTombstone() error { return atomicfile.Remove(s.path("tombstone.json")) }
-
-// open makes the directory and removes what a crash left half-written.
+// open makes the directory and removes what a crash left half-written. A disk that refuses that is no reason not to run.
 func (s store) open() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -98,9 +84,10 @@ func (s store) open() error {
 	if err != nil {
 		return err
 	}
-	var errs []error
 	for _, f := range left {
-		errs = append(errs, os.Remove(f))
+		if err := os.Remove(f); err != nil {
+			s.log.Warn("leftover of a crash is not removed", "file", f, "err", err)
+		}
 	}
-	return errors.Join(errs...)
+	return nil
 }

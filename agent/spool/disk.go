@@ -81,6 +81,11 @@ func (s *Spool) persist(i int) error {
 	e := s.entries[i]
 	for {
 		err := atomicfile.WriteOn(s.fs, s.path(e), e.body, 0o600)
+		if errors.Is(err, fs.ErrNotExist) { // the folder itself could not be made until now, or somebody removed it
+			if err = s.fs.MkdirAll(s.dir, 0o700); err == nil {
+				err = atomicfile.WriteOn(s.fs, s.path(e), e.body, 0o600)
+			}
+		}
 		if err == nil {
 			break
 		}

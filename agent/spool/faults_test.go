@@ -230,3 +230,38 @@ func copyDir(t *testing.T, from string) string {
 	}
 	return to
 }
+
+// stubborn is a file system on which no folder can be made while it refuses.
+type stubborn struct {
+	atomicfile.FS
+	refuses bool
+}
+
+func (s *stubborn) MkdirAll(path string, perm fs.FileMode) error {
+	if s.refuses {
+		return syscall.EROFS
+	}
+	return s.FS.MkdirAll(path, perm)
+}
+
+func TestAFolderThatCannotBeMadeIsMadeLater(t *testing.T) {
+	disk := &stubborn{unsynced{atomicfile.OS}, true}
+	dir := filepath.Join(t.TempDir(), "spool")
+	s, err := OpenOn(disk, dir, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(failure("f1")); err == nil {
+		t.Error("Put says that the report is on disk")
+	}
+	if st := s.Stats(); st.Reports != 1 || st.InMemory != 1 {
+		t.Fatalf("stats %+v: want one report in memory", st)
+	}
+	disk.refuses = false
+	if err := s.Put(failure("f2")); err != nil {
+		t.Fatal(err)
+	}
+	if got := drain(open(t, dir, 1<<20)); got != "f1 f2" {
+		t.Errorf("on disk: %q", got)
+	}
+}

@@ -55,16 +55,16 @@ type Stats struct {
 	WriteErrors    int   // writes the disk refused
 }
 
-// Open reads what an earlier run left in dir and makes dir when it is not there. limit is in bytes.
+// Open reads what an earlier run left in dir and makes dir when it is not there. limit is in bytes. A disk that refuses to
+// make it is met at each write again: until it gives way, reports wait in memory.
 func Open(dir string, limit int64) (*Spool, error) { return OpenOn(atomicfile.OS, dir, limit) }
 
 // OpenOn is Open on another file system.
 func OpenOn(fsys atomicfile.FS, dir string, limit int64) (*Spool, error) {
 	s := &Spool{dir: dir, fs: fsys, limit: limit, ready: make(chan struct{}, 1), next: 1}
 	if err := fsys.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("spool %s: %w", dir, err)
-	}
-	if err := s.load(); err != nil {
+		s.stats.WriteErrors++
+	} else if err := s.load(); err != nil {
 		return nil, fmt.Errorf("spool %s: %w", dir, err)
 	}
 	s.mu.Lock()

@@ -25,16 +25,9 @@ type hardware struct {
 
 // openHardware opens the kernel log and prepares the probe. No driver call is made here, nor ever in this process.
 func openHardware(cfg config, log *slog.Logger) (*hardware, error) {
-	runDir := cfg.RunDir
-	if cfg.nodeGiven {
-		// Several agents may share a run directory, each with a boot id of its own.
-		runDir = filepath.Join(runDir, cfg.Node)
-		if err := os.MkdirAll(runDir, 0o755); err != nil {
-			return nil, fmt.Errorf("run directory: %w", err)
-		}
-	}
 	s, err := nvml.New(nvml.Config{
-		Argv: probeCommand(cfg.NVMLLibrary), RunDir: runDir, BootID: cfg.BootID, Sysfs: cfg.Sysfs, Node: cfg.Node, Known: agent.KnownGPUs(cfg.StateDir), Cgroup: nvml.OwnCgroup(), Log: log,
+		Argv: probeCommand(cfg.NVMLLibrary), RunDir: cfg.bootDir(), BootID: cfg.BootID, Sysfs: cfg.Sysfs, Cgroup: nvml.OwnCgroup(), Node: cfg.Node,
+		Known: agent.KnownGPUs(cfg.StateDir), Policy: policy.Default().Agent, Log: log,
 	})
 	if err != nil {
 		return nil, err
@@ -65,6 +58,14 @@ func (h *hardware) malformed() uint64 {
 func (h *hardware) probeStats() map[string]metrics.ProbeStats {
 	st := h.prober.Stats()
 	return map[string]metrics.ProbeStats{"nvml": {Restarts: st.Restarts, Calls: st.Calls}}
+}
+
+// bootDir is where what holds for one boot of this node is kept. Agents of several nodes may share a run directory.
+func (c config) bootDir() string {
+	if c.nodeGiven {
+		return filepath.Join(c.RunDir, c.Node)
+	}
+	return c.RunDir
 }
 
 // simulate points the configuration at a simulated node's directory, where nothing else was asked for, and tells the

@@ -110,11 +110,18 @@ func (o outbox) Waiting() int { return o.Stats().Reports }
 
 // runOnce makes the agent out of its parts and runs it.
 func runOnce(ctx context.Context, cfg config, log *slog.Logger) (err error) {
-	if err := os.MkdirAll(cfg.RunDir, 0o755); err != nil {
-		return fmt.Errorf("run directory: %w", err)
-	}
-	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
-		return fmt.Errorf("state directory: %w", err)
+	for _, d := range []struct {
+		what, path string
+		mode       fs.FileMode
+	}{{"run directory", cfg.bootDir(), 0o755}, {"state directory", cfg.StateDir, 0o700}} {
+		if err := os.MkdirAll(d.path, d.mode); err != nil {
+			return fmt.Errorf("%s: %w", d.what, err)
+		}
+		release, err := claim(d.what, d.path)
+		if err != nil {
+			return err
+		}
+		defer release()
 	}
 	id, err := identity.Load(cfg.StateDir)
 	enrolled := err == nil

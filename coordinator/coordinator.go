@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,9 +20,10 @@ import (
 
 // Config says what a Coordinator works with.
 type Config struct {
-	Name    string // this process among its peers
-	URL     string // where agents and operators reach it
-	Fleet   string // the fleet's name, in the authority's certificate
+	Name    string   // this process among its peers
+	URL     string   // where agents and operators reach it
+	Peers   []string // URLs of the other control hosts: agents are told them all, so that they find a new leader
+	Fleet   string   // the fleet's name, in the authority's certificate
 	Store   *store.Store
 	Alone   bool                           // only this process can reach the store (embedded etcd): whoever led before is dead
 	Lease   time.Duration                  // how long a dead leader keeps others out
@@ -59,6 +61,17 @@ func New(cfg Config, onEnd func()) *Coordinator {
 	c := &Coordinator{cfg: cfg, onEnd: onEnd}
 	c.metrics = cfg.Metrics(c.snapshot)
 	return c
+}
+
+// urls are the URLs of all control hosts, this one first.
+func (c Config) urls() []string {
+	out := []string{c.URL}
+	for _, u := range c.Peers {
+		if !slices.Contains(out, u) {
+			out = append(out, u)
+		}
+	}
+	return out
 }
 
 // Metrics are the counters of this process.

@@ -43,7 +43,7 @@ func (c *Coordinator) Tokens(ctx context.Context, by string, ask wire.EnrolAsk) 
 	for _, node := range ask.Nodes {
 		var token wire.EnrolToken
 		err := l.do(ctx, func(t *tx) error {
-			text, record, err := l.auth.NewToken([]string{c.cfg.URL}, node, t.now, ttl)
+			text, record, err := l.auth.NewToken(c.cfg.urls(), node, t.now, ttl)
 			if err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func (c *Coordinator) Enroll(ctx context.Context, e wire.Enroll) (wire.Enrolled,
 	if err != nil {
 		return wire.Enrolled{}, err
 	}
-	return wire.Enrolled{Certificate: cert, CA: l.auth.CertPEM(), URLs: []string{c.cfg.URL}}, nil
+	return wire.Enrolled{Certificate: cert, CA: l.auth.CertPEM(), URLs: c.cfg.urls()}, nil
 }
 
 // IssueOperator implements api.Enroller.
@@ -112,7 +112,7 @@ func (c *Coordinator) IssueOperator(ctx context.Context, by string, ask wire.Ope
 		t.record(wire.HistoryEntry{Event: "operator name=" + ask.Name + " ttl=" + ttl.String(), By: by})
 		return nil
 	})
-	return wire.Enrolled{Certificate: cert, CA: l.auth.CertPEM(), URLs: []string{c.cfg.URL}}, err
+	return wire.Enrolled{Certificate: cert, CA: l.auth.CertPEM(), URLs: c.cfg.urls()}, err
 }
 
 func lifetime(text string, otherwise, most time.Duration) (time.Duration, error) {

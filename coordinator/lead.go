@@ -14,7 +14,6 @@ import (
 	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/certificate"
-	"github.com/assay-gpu/assay/coordinator/killpoint"
 	"github.com/assay-gpu/assay/coordinator/store"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -148,7 +147,8 @@ func (l *lead) commit(ctx context.Context, t *tx) error {
 	if t.empty() {
 		return nil
 	}
-	killpoint.Here("commit/before")
+	moments := t.moments()
+	here(moments, "before")
 	rev, err := l.term.Commit(ctx, t.ops())
 	if err != nil {
 		l.log.Error("commit", "term", l.term.Number(), "err", err)
@@ -157,7 +157,7 @@ func (l *lead) commit(ctx context.Context, t *tx) error {
 		}
 		return err
 	}
-	killpoint.Here("commit/after")
+	here(moments, "after")
 	for _, step := range t.refused() {
 		l.metrics.GuardRefused(step)
 	}

@@ -31,9 +31,11 @@ func (l *lead) carryPages(ctx context.Context) error {
 				outcome, detail = "skipped", err.Error()
 			} else if l.cfg.Power != nil {
 				outcome, detail = "done", ""
+				killpoint.Here("power_cycle/before")
 				if err := l.cfg.Power.Cycle(ctx, e.Node); err != nil {
 					outcome, detail = "failed", err.Error()
 				}
+				killpoint.Here("power_cycle/done")
 			}
 			l.ended(ctx, e, outcome, detail)
 		}

@@ -47,6 +47,8 @@ type Lab struct {
 	agents   map[string]*Proc
 	boots    map[string]string
 	closed   bool
+	asked    string     // the control plane that CLI asks; empty: the first that runs
+	still    sync.Mutex // held while no boot is to be acted upon
 	cancel   context.CancelFunc
 	done     sync.WaitGroup
 }
@@ -268,6 +270,7 @@ func (l *Lab) supervise(ctx context.Context) {
 			return
 		case <-time.After(50 * time.Millisecond):
 		}
+		l.still.Lock()
 		for _, n := range l.opts.Nodes {
 			boot := l.bootID(n)
 			l.mu.Lock()
@@ -284,6 +287,7 @@ func (l *Lab) supervise(ctx context.Context) {
 				fmt.Fprintln(os.Stderr, "lab: agent of", n, "not started after its boot:", err)
 			}
 		}
+		l.still.Unlock()
 	}
 }
 
@@ -298,9 +302,9 @@ func (l *Lab) bootID(node string) string {
 // CLI runs the command line against the first control plane that was started and still runs.
 func (l *Lab) CLI(ctx context.Context, args ...string) (string, error) {
 	l.mu.Lock()
-	socket := ""
+	socket := l.asked
 	for name, p := range l.controls {
-		if p.Running() && (socket == "" || name < socket) {
+		if l.asked == "" && p.Running() && (socket == "" || name < socket) {
 			socket = name
 		}
 	}

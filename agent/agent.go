@@ -115,6 +115,8 @@ type Agent struct {
 	window    *Window
 	events    []checks.Finding // harmless events for the next routine report
 	jobs      []jobRecord
+	cycle     *time.Timer   // begins the next cycle
+	cycleDue  time.Duration // boot clock when it does
 	cycleEnd  time.Duration // boot clock when a cycle last ended
 	sentInv   string        // what hardware was last told, as one string
 }
@@ -230,8 +232,8 @@ func (a *Agent) fail(err error) {
 
 // loop owns the state. It never waits for anything but its own disk.
 func (a *Agent) loop(ctx context.Context) {
-	cycle := time.NewTimer(0)
-	defer cycle.Stop()
+	a.cycle = time.NewTimer(0)
+	defer a.cycle.Stop()
 	var alive <-chan time.Time
 	if a.cfg.Alive != nil && a.cfg.AliveEvery > 0 {
 		t := time.NewTicker(a.cfg.AliveEvery)
@@ -246,8 +248,8 @@ func (a *Agent) loop(ctx context.Context) {
 			return
 		case f := <-a.mail:
 			f()
-		case <-cycle.C:
-			cycle.Reset(a.interval())
+		case <-a.cycle.C:
+			a.cycleIn(a.interval())
 			if running || !a.sameBoot() {
 				continue
 			}
@@ -258,7 +260,7 @@ func (a *Agent) loop(ctx context.Context) {
 					running = false
 					a.endCycle(snap, err)
 					if undecided(snap) {
-						cycle.Reset(min(a.interval(), recheck))
+						a.cycleIn(min(a.interval(), recheck))
 					}
 				})
 			}()
@@ -268,6 +270,12 @@ func (a *Agent) loop(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// cycleIn has the next cycle begin after d. It runs in the loop.
+func (a *Agent) cycleIn(d time.Duration) {
+	a.cycleDue = a.cfg.Clock() + d
+	a.cycle.Reset(d)
 }
 
 // recheck is how soon a cycle follows one that left a hanging GPU undecided.

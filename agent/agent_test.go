@@ -298,6 +298,29 @@ func TestPermitIsWaitedForNoLongerThanPolicySays(t *testing.T) {
 	})
 }
 
+func TestShorterIntervalHoldsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		defer b.end()
+		d := b.desired(1, 5)
+		d.Policy.Agent.Interval = policy.Duration(time.Hour)
+		b.desire(d)
+		b.wait(31 * time.Second) // from here on an hour
+		before, _ := b.hw.counts()
+		d = b.desired(2, 5)
+		d.Policy.Version, d.Policy.Agent.Interval = 2, policy.Duration(10*time.Second)
+		b.desire(d)
+		if n, _ := b.hw.counts(); n != before {
+			t.Fatalf("%d snapshots more as soon as the policy came: a fleet must not read all at once", n-before)
+		}
+		b.wait(11 * time.Second)
+		if n, _ := b.hw.counts(); n != before+1 {
+			t.Fatalf("%d snapshots within 11 s of a policy that wants one in 10 s", n-before)
+		}
+	})
+}
+
 func TestObserveModeSaysAndDoesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

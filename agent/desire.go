@@ -48,6 +48,9 @@ func (a *Agent) desire(d wire.Desired) error {
 		a.setPolicy(d.Policy)
 		a.ledger.Renew()
 		a.tellOpen()
+		if i := a.interval(); a.cycleDue-now > i {
+			a.cycleIn(i) // a shorter interval counts from now, not from the end of a longer one
+		}
 	}
 	if before.State != d.State {
 		a.log.Info("state changed", "from", before.State, "to", d.State, "cert", serialOf(d.Certificate))

@@ -125,7 +125,7 @@ func (l *lead) applyBatch(ctx context.Context, batch []request) error {
 				batch = batch[1:]
 				continue
 			}
-			if len(taken) > 0 && len(trial.ops()) > store.MaxOps {
+			if len(taken) > 0 && trial.size() > store.MaxOps {
 				break // the rest goes into the next transaction
 			}
 			t, taken, batch = trial, append(taken, r), batch[1:]

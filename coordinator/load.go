@@ -39,6 +39,7 @@ func newLead(ctx context.Context, cfg Config, m *api.Metrics, term *store.Term) 
 			return nil, fmt.Errorf("read %s: %w", e.Key, err)
 		}
 	}
+	l.st.reindex()
 	l.st.revision = uint64(rev)
 	for name := range l.st.nodes {
 		l.st.versions[name] = uint64(rev)

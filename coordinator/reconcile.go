@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -114,10 +115,7 @@ func (l *lead) observe(ctx context.Context, cur slurm.View) error {
 	name := cur.Node.Name
 	l.mu.RLock()
 	n, known := l.st.nodes[name]
-	busy := false
-	for _, e := range l.st.effects {
-		busy = busy || e.Node == name && slurmCarries(e.Kind)
-	}
+	busy := slices.ContainsFunc(l.st.effectsOf(name), func(e pending) bool { return slurmCarries(e.Kind) })
 	l.mu.RUnlock()
 
 	l.slurm.mu.Lock()

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"maps"
 	"time"
 
 	"github.com/assay-gpu/assay/checks/policy"
@@ -24,13 +23,14 @@ type state struct {
 	policy   policy.Policy
 	counters counters
 	revision uint64 // of the last commit
+	index
 }
 
 func newState() *state {
 	return &state{
 		nodes: map[string]lifecycle.Node{}, versions: map[string]uint64{}, cases: map[string]wire.Case{},
 		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{},
-		policy: policy.Default(),
+		policy: policy.Default(), index: newIndex(),
 	}
 }
 
@@ -64,31 +64,4 @@ func leaderTime(wall, committed time.Time) time.Time {
 		return committed
 	}
 	return wall
-}
-
-// census counts the nodes that a budget is a share of: those under our care and not retired or away for repair.
-func (s *state) census() guard.Census {
-	c := guard.Census{Leaf: map[string]int{}}
-	for _, n := range s.nodes {
-		if n.State == lifecycle.Retired || n.State == lifecycle.RMA {
-			continue
-		}
-		c.Schedulable++
-		if n.Leaf != "" {
-			c.Leaf[n.Leaf]++
-		}
-	}
-	return c
-}
-
-// effectsOf returns the pending effects of a node in the order they must be carried out.
-func (s *state) effectsOf(node string) []pending {
-	var es []pending
-	for e := range maps.Values(s.effects) {
-		if e.Node == node {
-			es = append(es, e)
-		}
-	}
-	sortPending(es)
-	return es
 }

@@ -311,6 +311,26 @@ func (t *tx) ops() []store.Op {
 	return ops
 }
 
+// size is how many operations there are, without making them.
+func (t *tx) size() int {
+	n := len(t.extra) + len(t.nodes) + len(t.cases) + len(t.refusals) + len(t.history) + 1 // the counters
+	for id, e := range t.effects {
+		if _, stored := t.base.effects[id]; e != nil || stored {
+			n++
+		}
+	}
+	if over := max(t.base.counters.History, historyKept); t.counters.History > over {
+		n += int(t.counters.History - over)
+	}
+	if t.guarded {
+		n++
+	}
+	if t.governed {
+		n++
+	}
+	return n
+}
+
 // refused lists the steps that this transaction found no room for: one for each node newly held back.
 func (t *tx) refused() []string {
 	var steps []string
@@ -340,17 +360,17 @@ func (t *tx) clone() *tx {
 // publish makes the transaction the state, as of etcd revision rev.
 func (t *tx) publish(rev uint64) {
 	s := t.base
-	for name, n := range t.nodes {
-		s.nodes[name] = n
+	for _, n := range t.nodes {
+		s.setNode(n)
 	}
 	for id, c := range t.cases {
 		s.cases[id] = c
 	}
 	for id, e := range t.effects {
 		if e == nil {
-			delete(s.effects, id)
+			s.dropEffect(id)
 		} else {
-			s.effects[id] = *e
+			s.setEffect(*e)
 		}
 	}
 	for job, r := range t.refusals {

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/assay-gpu/assay/checks"
 )
@@ -11,7 +12,8 @@ const ID = "driver"
 
 // JudgeCall turns the last round of calls on one GPU into a finding. It does no I/O. A GPU that is lost, one that is
 // blocked, and one on which a call passed its deadline in hungChildren fresh children running (policy
-// agent.hung_children) are hard faults that a reboot clears. A call that hung less often proves nothing yet.
+// agent.hung_children) are hard faults that a reboot clears. A call that hung less often proves nothing yet. The subject
+// names the GPU; the reason does not do so again.
 // Source: NVML_ERROR_GPU_IS_LOST; a driver call in uninterruptible sleep ends with its process only at a reboot.
 func JudgeCall(gpu checks.GPU, c Call, hungChildren int) checks.Finding {
 	f := checks.Finding{Check: ID, Subject: gpu.Subject()}
@@ -22,16 +24,16 @@ func JudgeCall(gpu checks.GPU, c Call, hungChildren int) checks.Finding {
 	}
 	switch {
 	case c.Lost:
-		return hard("GPU %d is lost: the driver reaches it no more", gpu.Index)
+		return hard("lost: the driver reaches it no more")
 	case c.Hung != "" && c.HungCount >= hungChildren:
-		return hard("GPU %d: %s hung in %d fresh processes in a row", gpu.Index, c.Hung, c.HungCount)
+		return hard("%s hung in %d fresh processes in a row", c.Hung, c.HungCount)
 	case c.Blocked:
-		return hard("GPU %d is not asked any more until the next boot: %s", gpu.Index, blockedBy(c))
+		return hard("not asked any more until the next boot: %s", blockedBy(c))
 	case c.Hung != "":
 		f.Action = checks.Watch
-		f.Reason = fmt.Sprintf("GPU %d: %s hung in %d of %d processes", gpu.Index, c.Hung, c.HungCount, hungChildren)
+		f.Reason = fmt.Sprintf("%s hung in %d of %d processes", c.Hung, c.HungCount, hungChildren)
 	case c.Err != "":
-		f.Reason = fmt.Sprintf("GPU %d not read: %s", gpu.Index, c.Err)
+		f.Reason = "not read: " + strings.TrimPrefix(c.Err, "not read: ")
 	default:
 		f.Verdict, f.Reason = checks.Pass, "the driver answers"
 	}

@@ -21,16 +21,16 @@ func TestJudgeCall(t *testing.T) {
 		reason  string
 	}{
 		{"the driver answers", Call{}, checks.Pass, checks.None, false, "the driver answers"},
-		{"lost", Call{Lost: true}, checks.Fail, checks.Reboot, true, "GPU 2 is lost"},
+		{"lost", Call{Lost: true}, checks.Fail, checks.Reboot, true, "lost: the driver"},
 		{"lost outranks any other failure", Call{Lost: true, Err: "x", Hung: call, HungCount: 1}, checks.Fail, checks.Reboot, true, "lost"},
-		{"hung once", Call{Hung: call, HungCount: 1}, checks.Unknown, checks.Watch, false, "GPU 2: nvmlDeviceGetRemappedRows hung in 1 of 3 processes"},
+		{"hung once", Call{Hung: call, HungCount: 1}, checks.Unknown, checks.Watch, false, "nvmlDeviceGetRemappedRows hung in 1 of 3 processes"},
 		{"hung once less than it takes", Call{Hung: call, HungCount: 2}, checks.Unknown, checks.Watch, false, "2 of 3"},
-		{"hung as often as it takes", Call{Hung: call, HungCount: 3}, checks.Fail, checks.Reboot, true, "GPU 2: nvmlDeviceGetRemappedRows hung in 3 fresh processes"},
+		{"hung as often as it takes", Call{Hung: call, HungCount: 3}, checks.Fail, checks.Reboot, true, "nvmlDeviceGetRemappedRows hung in 3 fresh processes"},
 		{"hung more often", Call{Hung: call, HungCount: 4}, checks.Fail, checks.Reboot, true, "4 fresh"},
 		{"blocked since a call hung", Call{Blocked: true, Hung: call, HungCount: 1}, checks.Fail, checks.Reboot, true, "not asked any more until the next boot: nvmlDeviceGetRemappedRows hung"},
 		{"blocked, the call forgotten", Call{Blocked: true}, checks.Fail, checks.Reboot, true, "an earlier call hung"},
 		{"blocked, with what was said", Call{Blocked: true, Err: "kept from an earlier run"}, checks.Fail, checks.Reboot, true, "kept from an earlier run"},
-		{"any other error proves nothing", Call{Err: "ERROR_UNKNOWN"}, checks.Unknown, checks.None, false, "GPU 2 not read: ERROR_UNKNOWN"},
+		{"any other error proves nothing", Call{Err: "ERROR_UNKNOWN"}, checks.Unknown, checks.None, false, "not read: ERROR_UNKNOWN"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := JudgeCall(gpu, tt.call, hungChildren)

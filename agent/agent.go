@@ -115,17 +115,18 @@ type Agent struct {
 	window    *Window
 	events    []checks.Finding // harmless events for the next routine report
 	jobs      []jobRecord
-	cycle     *time.Timer   // begins the next cycle
-	cycleDue  time.Duration // boot clock when it does
-	cycleEnd  time.Duration // boot clock when a cycle last ended
-	sentInv   string        // what hardware was last told, as one string
+	unsaved   chan []jobRecord // holds the jobs that are to be on disk next; the loop alone sends
+	cycle     *time.Timer      // begins the next cycle
+	cycleDue  time.Duration    // boot clock when it does
+	cycleEnd  time.Duration    // boot clock when a cycle last ended
+	sentInv   string           // what hardware was last told, as one string
 }
 
 // New reads the state directory and returns an agent ready to run.
 func New(cfg Config) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, log: cfg.Log.With("node", cfg.Node), store: store{cfg.StateDir, cfg.Log},
-		mail: make(chan func(), 64), done: make(chan struct{}), ledger: NewLedger(),
+		mail: make(chan func(), 64), done: make(chan struct{}), ledger: NewLedger(), unsaved: make(chan []jobRecord, 1),
 	}
 	a.flights = newFlights(cfg.Prober.Snapshot, a.snapshotLimit)
 	var err error
@@ -211,6 +212,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		wg.Go(func() { a.readKernel(ctx) })
 	}
 	wg.Go(func() { a.carryEffects(ctx) })
+	wg.Go(a.writeJobs)
 	a.loop(ctx)
 	close(a.done)
 	wg.Wait()

@@ -171,14 +171,32 @@ func (a *Agent) noteJob(r HookRequest, d Decision) {
 	a.saveJobs()
 }
 
-// saveJobs writes the jobs soon: not before the hook that brought the change has been answered.
+// saveJobs has the jobs written soon. It runs in the loop, which does not wait: the next hook must not wait for the disk
+// on behalf of the last one. Jobs that change faster than the disk writes are written as they stand in the end.
 func (a *Agent) saveJobs() {
-	go func() {
+	select {
+	case <-a.unsaved:
+	default:
+	}
+	a.unsaved <- slices.Clone(a.jobs)
+}
+
+// writeJobs writes what saveJobs asks for, the last of it after the loop has ended.
+func (a *Agent) writeJobs() {
+	save := func(js []jobRecord) { _ = a.store.save("jobs.json", js) } // logged there; a lost baseline is Unknown
+	for {
 		select {
-		case a.mail <- func() { _ = a.store.save("jobs.json", a.jobs) }: // logged there; a lost baseline is Unknown
+		case js := <-a.unsaved:
+			save(js)
 		case <-a.done:
+			select {
+			case js := <-a.unsaved:
+				save(js)
+			default:
+			}
+			return
 		}
-	}()
+	}
 }
 
 // epilog compares a job's GPUs with what they were at its prolog and reports it. It never fails.

@@ -169,12 +169,14 @@ func TestEtcdPauses(t *testing.T) {
 	w := s.Watch(t.Context(), "n/", 1)
 	for i := range 5 {
 		c.Members[0].Signal(syscall.SIGSTOP)
-		time.AfterFunc(700*time.Millisecond, func() { c.Members[0].Signal(syscall.SIGCONT) })
+		goesOn := make(chan struct{})
+		time.AfterFunc(700*time.Millisecond, func() { c.Members[0].Signal(syscall.SIGCONT); close(goesOn) })
 		rev := commit(t, term, put("n/a", fmt.Sprint(i)))
 		got := next(t, w, 1)
 		if show(got) != fmt.Sprintf("n/a=%d", i) || got[0].ModRevision != rev {
 			t.Errorf("commit %d of revision %d: event %s of revision %d", i, rev, show(got), got[0].ModRevision)
 		}
+		<-goesOn
 	}
 }
 

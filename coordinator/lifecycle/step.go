@@ -179,8 +179,11 @@ func (s *step) rearm() {
 	s.wait(d.D())
 }
 
-// wait sets the deadline to d from now, and to a minute at least: a policy cannot make a state spin.
-func (s *step) wait(d time.Duration) { s.Deadline = s.at.Add(max(d, time.Minute)) }
+// leastWait is the shortest time that a policy can give a state: no state spins, and what a policy says holds to the second.
+const leastWait = time.Second
+
+// wait sets the deadline to d from now, and to leastWait at least.
+func (s *step) wait(d time.Duration) { s.Deadline = s.at.Add(max(d, leastWait)) }
 
 // settle does what has become due: a hold's end, a resume with nothing in its way, a rung, a screen on an idle node.
 func (s *step) settle() {

@@ -18,6 +18,7 @@ const (
 	keyHistory  = "history/"
 	keyTokens   = "tokens/"
 	keyRefusals = "refusals/"
+	keyReports  = "reports/"
 	keySigning  = "keys/"
 	keyGuard    = "guard"
 	keyPolicy   = "policy"

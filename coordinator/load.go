@@ -61,6 +61,8 @@ func (l *lead) load(e store.Entry) error {
 		return into(e, l.st.tokens, name(keyTokens), new(authority.TokenRecord))
 	case strings.HasPrefix(e.Key, keyRefusals):
 		return into(e, l.st.refusals, name(keyRefusals), new(refusal))
+	case strings.HasPrefix(e.Key, keyReports):
+		return into(e, l.st.reported, name(keyReports), new([]string))
 	case strings.HasPrefix(e.Key, keyHistory):
 		var h wire.HistoryEntry
 		if err := json.Unmarshal(e.Value, &h); err != nil {

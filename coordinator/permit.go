@@ -58,11 +58,7 @@ func (l *lead) permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswe
 		return answer, nil
 	}
 	return answer, l.do(ctx, func(t *tx) error {
-		r := refusal{Job: ask.Job.ID, Node: ask.Node, Restarts: ask.Job.Restarts, At: t.now}
-		if had, ok := t.base.refusals[ask.Job.ID]; ok {
-			r.Releases = had.Releases
-		}
-		t.refusals[r.Job] = &r
+		t.refuse(ask.Node, ask.Job)
 		return nil
 	})
 }

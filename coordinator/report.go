@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/assay-gpu/assay/checks"
@@ -20,7 +21,7 @@ func (c *Coordinator) Report(ctx context.Context, r checks.Report) (wire.ReportA
 
 func (l *lead) report(ctx context.Context, r checks.Report, ownGPU bool) (wire.ReportAnswer, error) {
 	answer := wire.ReportAnswer{ID: r.ID}
-	if l.seen.has(r.Node, r.ID) {
+	if l.heard(r) {
 		answer.Duplicate, answer.State = true, l.stateOf(r.Node)
 		return answer, nil
 	}
@@ -30,11 +31,19 @@ func (l *lead) report(ctx context.Context, r checks.Report, ownGPU bool) (wire.R
 		return answer, nil
 	}
 	err := l.do(ctx, func(t *tx) error {
+		if t.heard(r) {
+			return nil
+		}
+		before := len(t.history)
 		for _, ev := range reduce(r, ownGPU, t.policy, t.now) {
 			if err := t.apply(r.Node, ev, "agent"); err != nil {
 				return err
 			}
 		}
+		if len(t.history) > before {
+			t.hear(r)
+		}
+		t.turnedAway(r)
 		if r.Screen != "" {
 			t.endScreen(r)
 		}
@@ -46,6 +55,54 @@ func (l *lead) report(ctx context.Context, r checks.Report, ownGPU bool) (wire.R
 	l.seen.add(r.Node, r.ID)
 	answer.State = l.stateOf(r.Node)
 	return answer, nil
+}
+
+// heard reports whether the report has been taken in already, by this leader or an earlier one.
+func (l *lead) heard(r checks.Report) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.seen.has(r.Node, r.ID) || slices.Contains(l.st.reported[r.Node], r.ID)
+}
+
+func (t *tx) heard(r checks.Report) bool { return slices.Contains(t.reports(r.Node), r.ID) }
+
+// hear notes, in the transaction with what the report has changed, that it was taken in. Its sender may never get the
+// answer and send it again, to the next leader and when its fault has long been mended.
+func (t *tx) hear(r checks.Report) {
+	if r.ID == "" {
+		return
+	}
+	ids := append(slices.Clone(t.reports(r.Node)), r.ID)
+	t.reported[r.Node] = ids[max(0, len(ids)-reportsStored):]
+}
+
+func (t *tx) reports(node string) []string {
+	if ids, ok := t.reported[node]; ok {
+		return ids
+	}
+	return t.base.reported[node]
+}
+
+// turnedAway notes the job that a hard fault turned away in its prolog: with a permit, or by itself when no answer came.
+// The report tells of it in either case.
+func (t *tx) turnedAway(r checks.Report) {
+	if r.Why != checks.WhyProlog || r.Job == nil || !slices.ContainsFunc(r.Findings, checks.Finding.HardFault) {
+		return
+	}
+	if n, _ := t.node(r.Node); n.Name != "" {
+		if granted, _ := permits(n, t.now); granted {
+			t.refuse(r.Node, *r.Job)
+		}
+	}
+}
+
+// refuse notes that a prolog of ours turned the job away, so that it is released from the hold that follows.
+func (t *tx) refuse(node string, j checks.Job) {
+	had, known := t.base.refusals[j.ID]
+	if j.ID == "" || known && had.Restarts >= j.Restarts {
+		return // told again
+	}
+	t.refusals[j.ID] = &refusal{Job: j.ID, Node: node, Restarts: j.Restarts, Releases: had.Releases, At: t.now}
 }
 
 // brings reports whether the report could change anything, so that the many that say "all is well" never wait for
@@ -107,6 +164,9 @@ func (t *tx) endEffect(e pending, outcome, detail string, refs map[string]string
 	}
 	return t.apply(e.Node, lifecycle.EffectEnded{At: lifecycle.At{Time: t.now}, ID: e.ID, Kind: e.Kind, Outcome: outcome, Detail: detail}, "assay")
 }
+
+// reportsStored is how many report ids are stored for a node: more than can be on their way without an answer.
+const reportsStored = 16
 
 // reportIDs remembers the last reports of each node, so that one delivered twice counts once.
 type reportIDs struct {

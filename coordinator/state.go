@@ -18,7 +18,8 @@ type state struct {
 	cases    map[string]wire.Case
 	effects  map[string]pending // not yet ticked off, by id
 	tokens   map[string]authority.TokenRecord
-	refusals map[string]refusal // by job: prolog exits that we permitted
+	reported map[string][]string // by node: ids of the last reports that changed something, oldest first
+	refusals map[string]refusal  // by job: prolog exits that we permitted
 	guard    guard.Books
 	policy   policy.Policy
 	counters counters
@@ -29,7 +30,7 @@ type state struct {
 func newState() *state {
 	return &state{
 		nodes: map[string]lifecycle.Node{}, versions: map[string]uint64{}, cases: map[string]wire.Case{},
-		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{},
+		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{}, reported: map[string][]string{},
 		policy: policy.Default(), index: newIndex(),
 	}
 }

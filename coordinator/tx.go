@@ -31,6 +31,7 @@ type tx struct {
 	cases    map[string]wire.Case
 	effects  map[string]*pending // nil: ticked off
 	refusals map[string]*refusal
+	reported map[string][]string
 	tokens   map[string]*authority.TokenRecord // nil: spent or expired
 	guard    guard.Books
 	policy   policy.Policy
@@ -53,7 +54,7 @@ func (s *state) begin(e env, now time.Time) *tx {
 	return &tx{
 		base: s, env: e, now: now,
 		nodes: map[string]lifecycle.Node{}, woken: map[string]bool{}, cases: map[string]wire.Case{},
-		effects: map[string]*pending{}, refusals: map[string]*refusal{}, tokens: map[string]*authority.TokenRecord{},
+		effects: map[string]*pending{}, refusals: map[string]*refusal{}, reported: map[string][]string{}, tokens: map[string]*authority.TokenRecord{},
 		guard: s.guard, policy: s.policy, counters: s.counters,
 	}
 }
@@ -293,6 +294,9 @@ func (t *tx) ops() []store.Op {
 			drop(keyRefusals + job)
 		}
 	}
+	for _, node := range sortedKeys(t.reported) {
+		put(keyReports+node, t.reported[node])
+	}
 	for _, h := range t.history {
 		put(keyHistory+h.Cursor, h)
 	}
@@ -313,7 +317,7 @@ func (t *tx) ops() []store.Op {
 
 // size is how many operations there are, without making them.
 func (t *tx) size() int {
-	n := len(t.extra) + len(t.nodes) + len(t.cases) + len(t.refusals) + len(t.history) + 1 // the counters
+	n := len(t.extra) + len(t.nodes) + len(t.cases) + len(t.refusals) + len(t.reported) + len(t.history) + 1 // the counters
 	for id, e := range t.effects {
 		if _, stored := t.base.effects[id]; e != nil || stored {
 			n++
@@ -352,7 +356,7 @@ func (t *tx) clone() *tx {
 	c := *t
 	c.nodes, c.woken, c.cases = maps.Clone(t.nodes), maps.Clone(t.woken), maps.Clone(t.cases)
 	c.effects, c.refusals = maps.Clone(t.effects), maps.Clone(t.refusals)
-	c.tokens = maps.Clone(t.tokens)
+	c.tokens, c.reported = maps.Clone(t.tokens), maps.Clone(t.reported)
 	c.history, c.extra = slices.Clip(t.history), slices.Clip(t.extra)
 	return &c
 }
@@ -380,6 +384,7 @@ func (t *tx) publish(rev uint64) {
 			s.refusals[job] = *r
 		}
 	}
+	maps.Copy(s.reported, t.reported)
 	for hash, r := range t.tokens {
 		if r == nil {
 			delete(s.tokens, hash)

@@ -63,6 +63,7 @@ func BenchmarkFault(b *testing.B) {
 }
 
 func benchmarkFault(b *testing.B) {
+	machine(b)
 	s := start(b, options{policy: policyOf{whole: faultPolicy}})
 	s.adopt()
 	ctx, cancel := context.WithTimeout(b.Context(), 30*time.Minute)
@@ -106,6 +107,7 @@ func benchmarkFault(b *testing.B) {
 
 	s.Control("assayd").Kill(9) // alone with Slurm now
 	update := updateTimes(s)
+	machine(b)
 	revoke.report(b, "revoke")
 	drain.report(b, "drain")
 	b.Logf("fault line to certificate revoked in etcd: %v", revoke)

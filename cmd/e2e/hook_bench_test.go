@@ -21,6 +21,7 @@ func BenchmarkHook(b *testing.B) {
 }
 
 func benchmarkHook(b *testing.B) {
+	machine(b)
 	bin, err := programs()
 	if err != nil {
 		b.Fatal(err)

@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,6 +43,16 @@ func verdict(b *testing.B, what string, got, goal float64, unit string) {
 		word = "MISSED"
 	}
 	b.Logf("%s: %.4g %s, goal under %.4g: %s", what, got, unit, goal, word)
+}
+
+// machine says what the figures were measured on, and what else it did then: without that they mean little.
+func machine(b *testing.B) {
+	b.Helper()
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d cores; load average of 1, 5 and 15 minutes: %s", runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:3], " "))
 }
 
 func TestQuantilesAreNearestRanks(t *testing.T) {

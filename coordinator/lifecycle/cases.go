@@ -45,7 +45,11 @@ func describe(f checks.Finding) string {
 		parts = append(parts, "GPU at "+f.Subject.PCI)
 	}
 	// A check's reason may begin with the cause, and is read alone elsewhere.
-	if why := strings.TrimPrefix(f.Reason, parts[0]+" "); why != "" {
+	why := strings.TrimPrefix(f.Reason, parts[0]+" ")
+	if len(parts) > 1 {
+		why = strings.TrimPrefix(why, "GPU ") // named just before
+	}
+	if why != "" {
 		parts = append(parts, why)
 	}
 	return strings.Join(parts, " ")

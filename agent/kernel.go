@@ -111,7 +111,7 @@ func (a *Agent) takeKernel(batch []sighting, lost, upTo uint64) {
 		a.log.Warn("kernel log records were overwritten before they were read", "count", lost)
 	}
 	var news []catalog.LogEvent
-	var first uint64
+	var first, last uint64
 	for _, s := range batch {
 		if a.kernel.Any && s.seq <= a.kernel.Seq {
 			continue // judged by an earlier run in this boot
@@ -119,11 +119,12 @@ func (a *Agent) takeKernel(batch []sighting, lost, upTo uint64) {
 		if len(news) == 0 {
 			first = s.seq
 		}
+		last = s.seq
 		news = append(news, s.event)
 	}
 	a.advance(upTo)
 	if len(news) > 0 {
-		a.tellKernel(catalog.JudgeLog(news, a.knownHardware(), *a.policy.Load()), first, now)
+		a.tellKernel(catalog.JudgeLog(news, a.knownHardware(), *a.policy.Load()), first, last, now)
 	}
 }
 
@@ -143,8 +144,8 @@ func KernelCursor(stateDir string) (bootID string, seq uint64, ok bool) {
 }
 
 // tellKernel takes in what was found in the kernel log: faults that are due are told at once, the rest with the next
-// routine report. first is the record the findings begin with.
-func (a *Agent) tellKernel(fs []checks.Finding, first uint64, now time.Duration) {
+// routine report. first and last are the records the findings begin and end with.
+func (a *Agent) tellKernel(fs []checks.Finding, first, last uint64, now time.Duration) {
 	var due, faults []checks.Finding
 	for _, f := range fs {
 		a.stats.sighted(f)
@@ -174,7 +175,7 @@ func (a *Agent) tellKernel(fs []checks.Finding, first uint64, now time.Duration)
 	a.openFaults(faults)
 	a.burySafely(faults)
 	r := a.report(checks.WhyBackground, SuiteResult{Verdict: checks.FoldFindings(faults)}, faults)
-	r.ID = kernelID(a.cfg.Node, a.bootID, first)
+	r.ID = kernelID(a.cfg.Node, a.bootID, first, last)
 	a.put(r)
 	a.saveKernel()
 	if w, ok := checks.Worst(faults); ok {
@@ -226,9 +227,10 @@ func (a *Agent) unwatchKernel(id uint64) {
 	a.watchers = slices.DeleteFunc(a.watchers, func(w watcher) bool { return w.id == id })
 }
 
-// kernelID names the report of a kernel-log record: the same record gives the same id after a restart.
-func kernelID(node, bootID string, seq uint64) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "kmsg %s %s %d", node, bootID, seq))
+// kernelID names the report of a run of kernel-log records: the same records give the same id after a restart. Where the run
+// ends counts: an agent killed before it noted what it had told reads on from the same record, and finds more by then.
+func kernelID(node, bootID string, first, last uint64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "kmsg %s %s %d %d", node, bootID, first, last))
 	return "k" + hex.EncodeToString(sum[:15])
 }
 

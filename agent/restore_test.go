@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/assay-gpu/assay/checks"
 )
 
 // junk is what a state file may hold after a bad disk or a careless hand.
@@ -149,4 +151,55 @@ func TestHalfAStateFileIsNone(t *testing.T) {
 	if g := KnownGPUs(dir); len(g) != 0 {
 		t.Errorf("known GPUs %+v of a broken file", g)
 	}
+}
+
+// An agent killed between telling a fault and noting that it was told reads the fault again, with what came since. The
+// control plane knows reports by their ids: the longer one is another.
+func TestAKernelReportGrownSinceAKillIsAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.run()
+		b.desire(b.desired(1, 5))
+		noted := filepath.Join(b.dir, "kernel.json")
+		told := func(lines ...string) checks.Report {
+			t.Helper()
+			b.kernel.add(lines...)
+			synctest.Wait()
+			for _, r := range b.out.take() {
+				if r.ID[0] == 'k' {
+					return r
+				}
+			}
+			t.Fatal("nothing was told from the kernel log")
+			return checks.Report{}
+		}
+		again := func(lines ...string) checks.Report {
+			t.Helper()
+			if err := b.end(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(noted); err != nil {
+				t.Fatal(err)
+			}
+			b.out.take()
+			b.kernel.mu.Lock()
+			b.kernel.at = 0
+			b.kernel.mu.Unlock()
+			b.kernel.add(lines...)
+			b.run()
+			return told()
+		}
+		first := told(lineXID79)
+		same := again()
+		longer := again(strings.Replace(lineXID79, "79", "119", 1))
+		if same.ID != first.ID {
+			t.Errorf("the same records told again as %s, before as %s", same.ID, first.ID)
+		}
+		if longer.ID == first.ID || len(longer.Findings) != 2 {
+			t.Errorf("more records told as %s with %d findings, before as %s", longer.ID, len(longer.Findings), first.ID)
+		}
+		if err := b.end(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

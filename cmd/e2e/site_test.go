@@ -25,12 +25,16 @@ import (
 // root is the module's directory.
 const root = "../.."
 
+// built is the directory of the programs once a story has needed them.
+var built string
+
 // programs builds what the stories run, once: assayd with its kill points, and the simulated NVML.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "assay-bin")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	for _, b := range []struct {
 		name, cgo string
 		args      []string
@@ -59,8 +63,8 @@ func build(out, pkg, cgo string, args ...string) error {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := programs(); err == nil {
-		os.RemoveAll(dir)
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	os.Exit(code)
 }

@@ -78,14 +78,23 @@ const (
 	fileKernel   = "kernel.log" // tab separated: sequence number, time, records lost before it, the line with its line breaks as spaces
 )
 
+// recordOverhead is about what a record takes in kernel.log besides its line, in bytes.
+const recordOverhead = 56
+
 // Write puts the capture into dir as files and returns the SHA-256 of each, in hex, by name.
 func (c Capture) Write(dir string) (map[string]string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
 	}
 	var kernel bytes.Buffer
+	size := 0
 	for _, r := range c.Kernel {
-		fmt.Fprintf(&kernel, "%d\t%s\t%d\t%s\n", r.Seq, r.At.UTC().Format(time.RFC3339Nano), r.Lost, strings.NewReplacer("\n", " ", "\r", " ").Replace(r.Line))
+		size += len(r.Line) + recordOverhead
+	}
+	kernel.Grow(size)
+	oneLine := strings.NewReplacer("\n", " ", "\r", " ")
+	for _, r := range c.Kernel {
+		fmt.Fprintf(&kernel, "%d\t%s\t%d\t%s\n", r.Seq, r.At.UTC().Format(time.RFC3339Nano), r.Lost, oneLine.Replace(r.Line))
 	}
 	files := map[string][]byte{fileKernel: kernel.Bytes()}
 	for name, v := range map[string]any{fileMeta: c.CaptureMeta, fileSnapshot: c.Snapshot, filePolicy: c.Policy, fileExpected: c.Expected} {

@@ -99,8 +99,8 @@ func kernelRecord(r kmsg.Record) agent.KernelRecord {
 	return agent.KernelRecord{Seq: r.Seq, At: r.At, Line: r.Text, Lost: r.Lost, Boot: r.BootID}
 }
 
-// maxDump bounds how many records of the kernel log a capture keeps: the last ones.
-const maxDump = 50_000
+// maxDump bounds what a capture keeps of the kernel log, in bytes of text: its end. The kernel's own buffer rarely holds more.
+const maxDump = 4 << 20
 
 // dumpKernel reads the whole kernel log up to now.
 func dumpKernel(cfg config) func(ctx context.Context) ([]agent.KernelRecord, error) {
@@ -110,19 +110,39 @@ func dumpKernel(cfg config) func(ctx context.Context) ([]agent.KernelRecord, err
 			return nil, err
 		}
 		defer r.Close()
-		var out []agent.KernelRecord
+		var end logEnd
 		for !r.Drained() {
 			rec, err := r.Read(ctx)
 			if err != nil {
-				return out, err
+				return end.records(), err
 			}
-			if out = append(out, kernelRecord(rec)); len(out) > 2*maxDump {
-				out = append(out[:0], out[len(out)-maxDump:]...)
-			}
+			end.add(kernelRecord(rec))
 		}
-		return out[max(0, len(out)-maxDump):], nil
+		return end.records(), nil
 	}
 }
+
+// A logEnd keeps the last records of a log, up to maxDump bytes of text.
+type logEnd struct {
+	kept  []agent.KernelRecord
+	first int // of kept, the first that is still wanted
+	bytes int // of text from there on
+}
+
+func (e *logEnd) add(r agent.KernelRecord) {
+	e.kept = append(e.kept, r)
+	for e.bytes += len(r.Line); e.bytes > maxDump; e.first++ {
+		e.bytes -= len(e.kept[e.first].Line)
+		e.kept[e.first] = agent.KernelRecord{}
+	}
+	if e.first > len(e.kept)/4 { // before append makes it larger
+		n := copy(e.kept, e.kept[e.first:])
+		clear(e.kept[n:])
+		e.kept, e.first = e.kept[:n], 0
+	}
+}
+
+func (e *logEnd) records() []agent.KernelRecord { return e.kept[e.first:] }
 
 // openKernel opens the kernel log where an earlier run left off. A log that cannot be read leaves every suite Unknown in it, and
 // is no reason not to run.

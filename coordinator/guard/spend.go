@@ -45,8 +45,10 @@ func all(Entry) bool { return true }
 // nodesIn lists the nodes charged in the window of length d ending at t, each once, oldest first.
 func nodesIn(es []Entry, t time.Time, d time.Duration, which func(Entry) bool) []string {
 	var nodes []string
+	seen := map[string]bool{} // a fleet may fail as a whole
 	for _, e := range es {
-		if within(e.At, t, d) && which(e) && !slices.Contains(nodes, e.Node) {
+		if within(e.At, t, d) && which(e) && !seen[e.Node] {
+			seen[e.Node] = true
 			nodes = append(nodes, e.Node)
 		}
 	}

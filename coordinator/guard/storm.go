@@ -25,15 +25,14 @@ func (b Books) Note(p policy.Guard, c Census, node, chassis, reason string, at t
 	if slices.ContainsFunc(b.Storms, func(s Storm) bool { return s.Reason == reason }) {
 		return b, nil
 	}
-	var nodes, chassises []string
+	var nodes []string
+	chassises := map[string]bool{}
 	for _, s := range b.Seen {
 		if s.Reason != reason {
 			continue
 		}
 		nodes = append(nodes, s.Node)
-		if !slices.Contains(chassises, s.Chassis) {
-			chassises = append(chassises, s.Chassis)
-		}
+		chassises[s.Chassis] = true
 	}
 	exposed, ok := c.Exposed[reason]
 	if !ok {

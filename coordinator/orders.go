@@ -40,10 +40,14 @@ func (c *Coordinator) Order(ctx context.Context, by string, verb api.Verb, node 
 				owner = by
 			}
 			ev = lifecycle.OrderUnhold{At: at, By: by, Owner: owner}
+		case api.VerbRMA:
+			ev = lifecycle.OrderRMA{At: at, By: by, Reason: v.Reason}
+		case api.VerbRepair:
+			ev = lifecycle.OrderRepaired{At: at, By: by, Outcome: v.Reason}
 		case api.VerbRetire:
 			ev = lifecycle.OrderRetire{At: at, By: by, Reason: v.Reason}
 		default:
-			return &invalidError{fmt.Sprintf("verb %q: no such order", verb), "orders are drain, resume, hold, unhold and retire"}
+			return &invalidError{fmt.Sprintf("verb %q: no such order", verb), "orders are drain, resume, hold, unhold, retire, rma and repaired"}
 		}
 		return t.apply(node, ev, by)
 	})

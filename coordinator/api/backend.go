@@ -66,6 +66,8 @@ const (
 	VerbHold   Verb = "hold"
 	VerbUnhold Verb = "unhold"
 	VerbRetire Verb = "retire"
+	VerbRMA    Verb = "rma"      // the suspected part goes back to the vendor
+	VerbRepair Verb = "repaired" // it is back; the reason is the outcome
 )
 
 // Operators carries out what a person orders. By is who: an operator's name, or the OS user on the unix socket.

@@ -75,9 +75,9 @@ func (s *Server) order(c call) (any, error) {
 	}
 	verb := Verb(c.r.PathValue("verb"))
 	switch verb {
-	case VerbDrain, VerbResume, VerbHold, VerbUnhold, VerbRetire:
+	case VerbDrain, VerbResume, VerbHold, VerbUnhold, VerbRetire, VerbRMA, VerbRepair:
 	default:
-		return nil, Errorf(http.StatusNotFound, "%.40q is no order: drain, resume, hold, unhold and retire are", verb)
+		return nil, Errorf(http.StatusNotFound, "%.40q is no order: drain, resume, hold, unhold, retire, rma and repaired are", verb)
 	}
 	var v wire.NodeVerb
 	if err := decode(c, maxBody, true, &v); err != nil {

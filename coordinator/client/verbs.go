@@ -68,6 +68,16 @@ func (c *Client) Retire(ctx context.Context, node string, v wire.NodeVerb) (wire
 	return c.order(ctx, node, "retire", v)
 }
 
+// OpenRMA says that the suspected part goes back to the vendor.
+func (c *Client) OpenRMA(ctx context.Context, node string, v wire.NodeVerb) (wire.Node, error) {
+	return c.order(ctx, node, "rma", v)
+}
+
+// Repaired says that the part is back; the reason is the outcome.
+func (c *Client) Repaired(ctx context.Context, node string, v wire.NodeVerb) (wire.Node, error) {
+	return c.order(ctx, node, "repaired", v)
+}
+
 func (c *Client) order(ctx context.Context, node, verb string, v wire.NodeVerb) (wire.Node, error) {
 	return call[wire.Node](ctx, c, http.MethodPost, nodePath(node)+"/"+verb, nil, v)
 }

@@ -69,7 +69,7 @@ func next(n Node) string {
 	case Remediating:
 		return fmt.Sprintf("screened at %s when the %s is done; %s if it fails", n.Case.Level, n.Case.Rung, nextRung(n.Case.Rung))
 	case RMA:
-		return "the intake screen when the part is back: assay rma update"
+		return "the intake screen when the part is back: assay rma update " + n.Name
 	case Retired:
 		return "nothing: assay does not manage it any more"
 	}

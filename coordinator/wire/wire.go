@@ -19,7 +19,7 @@ const (
 	PathPermit    = "/v1/agent/permit"    // POST PermitAsk → PermitAnswer, once our drain stands in Slurm, or refused
 	PathEffects   = "/v1/agent/effects"   // POST EffectResult → 204
 	PathFleet     = "/v1/fleet"           // GET → Fleet
-	PathNodes     = "/v1/nodes"           // GET ?names=HOSTLIST → []Node; GET /{node} → Node; GET /{node}/history → []HistoryEntry; GET /{node}/explain → Explanation; POST /{node}/drain|resume|retire|hold|unhold NodeVerb → Node
+	PathNodes     = "/v1/nodes"           // GET ?names=HOSTLIST → []Node; GET /{node} → Node; GET /{node}/history → []HistoryEntry; GET /{node}/explain → Explanation; POST /{node}/drain|resume|retire|hold|unhold|rma|repaired NodeVerb → Node
 	PathEnrolment = "/v1/enrolments"      // POST EnrolAsk → []EnrolToken
 	PathGuard     = "/v1/guard"           // GET → Guard; POST /freeze|/thaw GuardVerb → Guard
 	PathCases     = "/v1/cases"           // GET ?open=true → []Case; GET /{id} → Case

@@ -44,6 +44,16 @@ func (p *Plane) Order(_ context.Context, by string, verb api.Verb, node string, 
 		if len(n.Holds) == before {
 			return wire.Node{}, api.Errorf(http.StatusConflict, "unhold %s: %s has no hold on it", node, owner)
 		}
+	case api.VerbRMA:
+		if n.Case == "" {
+			return wire.Node{}, api.Errorf(http.StatusConflict, "rma %s: it has no open case", node)
+		}
+		n.State, n.Certificate = "rma", nil
+	case api.VerbRepair:
+		if n.State != "rma" {
+			return wire.Node{}, api.Errorf(http.StatusConflict, "repaired %s: no part of it is with the vendor", node)
+		}
+		n.State = "screening"
 	case api.VerbRetire:
 		n.State, n.Certificate, n.Case = "retired", nil, ""
 	}

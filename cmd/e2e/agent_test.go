@@ -28,9 +28,10 @@ func TestKilledWhileSpooling(t *testing.T) {
 	s := plain(t, staysUp(), "gpu001")
 	s.Control("assayd").Signal(syscall.SIGSTOP)
 	want := map[string]bool{}
-	for round := range 6 {
-		for i, code := range []int{46, 48, 62, 79, 95, 119} {
-			gpu := (round + i) % 8
+	// One fault a GPU: further ones on the same GPU would be the same incident, and count once.
+	for round := range 4 {
+		for i, code := range []int{46, 119} {
+			gpu := 2*round + i
 			want[fmt.Sprintf("xid %d GPU %d", code, gpu)] = true
 			if err := sim.XID(s.Hardware("gpu001"), gpu, code, ""); err != nil {
 				t.Fatal(err)

@@ -388,6 +388,10 @@ func (l *Lab) Close() {
 		return
 	}
 	l.closed = true
+	l.mu.Unlock()
+	l.cancel()
+	l.done.Wait() // from here on no boot starts another agent
+	l.mu.Lock()
 	var all []*Proc
 	for _, p := range l.agents {
 		all = append(all, p)
@@ -396,8 +400,6 @@ func (l *Lab) Close() {
 		all = append(all, p)
 	}
 	l.mu.Unlock()
-	l.cancel()
-	l.done.Wait()
 	for _, p := range all {
 		p.signal(syscall.SIGCONT)
 		p.signal(syscall.SIGTERM)

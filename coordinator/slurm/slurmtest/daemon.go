@@ -182,10 +182,16 @@ func (c *Cluster) RestartSlurmctld() {
 	c.StartSlurmctld()
 }
 
+// bootTime is how long a boot takes at least. slurmctld counts it in seconds: a slurmd that is back within the second in
+// which the reboot was issued can seem to have started before it, and the node waits for its boot for ever.
+const bootTime = 1100 * time.Millisecond
+
 // watchReboots acts for the machines: when Slurm has run a node's RebootProgram, its slurmd goes and comes back after a
 // boot.
 func (c *Cluster) watchReboots() {
 	defer close(c.watcher)
+	var booting sync.WaitGroup
+	defer booting.Wait()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -196,20 +202,24 @@ func (c *Cluster) watchReboots() {
 		}
 		entries, _ := os.ReadDir(c.path("reboot")) // not there yet, or gone
 		for _, e := range entries {
-			if os.Remove(c.path("reboot", e.Name())) != nil {
-				continue
-			}
-			if err := c.daemons.stop(e.Name(), syscall.SIGTERM); err != nil {
-				c.t.Logf("slurmtest: reboot: %v", err)
-				continue
-			}
-			if c.opts.OnReboot != nil {
-				c.opts.OnReboot(e.Name())
-			}
-			if err := c.startSlurmd(e.Name(), "-b"); err != nil {
-				c.t.Logf("slurmtest: reboot: %v", err)
+			if os.Remove(c.path("reboot", e.Name())) == nil {
+				booting.Go(func() { c.boot(e.Name()) })
 			}
 		}
+	}
+}
+
+func (c *Cluster) boot(node string) {
+	if err := c.daemons.stop(node, syscall.SIGTERM); err != nil {
+		c.t.Logf("slurmtest: reboot: %v", err)
+		return
+	}
+	time.Sleep(bootTime)
+	if c.opts.OnReboot != nil {
+		c.opts.OnReboot(node)
+	}
+	if err := c.startSlurmd(node, "-b"); err != nil {
+		c.t.Logf("slurmtest: reboot: %v", err)
 	}
 }
 

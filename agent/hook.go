@@ -181,6 +181,10 @@ func (a *Agent) saveJobs() {
 	a.unsaved <- slices.Clone(a.jobs)
 }
 
+// jobsEvery is the least time between two writes of the jobs: a crash within it costs a job its baseline, and writing for
+// each of many short jobs would cost the node more than that is worth.
+const jobsEvery = time.Second
+
 // writeJobs writes what saveJobs asks for, the last of it after the loop has ended.
 func (a *Agent) writeJobs() {
 	save := func(js []jobRecord) { _ = a.store.save("jobs.json", js) } // logged there; a lost baseline is Unknown
@@ -188,6 +192,10 @@ func (a *Agent) writeJobs() {
 		select {
 		case js := <-a.unsaved:
 			save(js)
+			select {
+			case <-time.After(jobsEvery):
+			case <-a.done:
+			}
 		case <-a.done:
 			select {
 			case js := <-a.unsaved:

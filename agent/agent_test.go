@@ -118,29 +118,6 @@ func TestHardFaultIsBuriedThenTold(t *testing.T) {
 	})
 }
 
-func TestTombstoneAndPlaceSurviveARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		b.run()
-		b.desire(b.desired(1, 5))
-		b.kernel.add(lineXID79)
-		synctest.Wait()
-		b.out.take()
-		b.restart()
-		defer b.end()
-		if st := b.status(); st.Tombstone == nil || st.FastPath || len(st.OpenFaults) != 1 || st.Certificate == nil {
-			t.Fatalf("status after restart %+v", st)
-		}
-		for _, r := range b.out.take() {
-			for _, f := range r.Findings {
-				if f.Code == 79 && r.ID[0] == 'k' {
-					t.Fatalf("told again from the kernel log after a restart: %+v", r)
-				}
-			}
-		}
-	})
-}
-
 func TestFloodIsFewReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -123,20 +123,20 @@ func (s State) kernelDoubt() string {
 	return ""
 }
 
-// decideOwnGPU refuses a job one of whose own GPUs is missing or lost: it could not run. The permit is asked for so that
-// our drain stands first, and the refusal is counted; it is not waited for in vain.
+// decideOwnGPU refuses a job one of whose own GPUs is missing or lost, where policy lets that finding act: the job could
+// not run. The permit is asked for so that our drain stands first, and the refusal is counted; it is not waited for in vain.
 func decideOwnGPU(s State, r HookRequest, uuids []string) (Decision, bool) {
-	why, gone := r.Suite.gone(uuids)
-	if !gone {
-		return Decision{}, false
-	}
-	if s.Policy.Mode != policy.Act {
+	why, acts, gone := r.Suite.ownGPU(s.Policy, uuids)
+	act, _ := Acting(s.Policy, r.Suite.Findings)
+	_, other := checks.Worst(act)
+	switch {
+	case !gone || !acts && other:
+		return Decision{}, false // what else was found decides
+	case !acts:
 		return Decision{Next: Answer, Outcome: Observed, Why: "observe mode: would have refused the job: " + why}, true
-	}
-	if r.Permit == nil {
+	case r.Permit == nil:
 		return Decision{Next: AskPermit, OwnGPU: true, Why: why}, true
-	}
-	if r.Permit.Granted {
+	case r.Permit.Granted:
 		return Decision{Next: Answer, Exit: 1, Outcome: Refused, Why: orElse(r.Permit.Reason, why)}, true
 	}
 	return Decision{Next: Answer, Exit: 1, Outcome: RefusedHard, Why: "the job could not run: " + why}, true

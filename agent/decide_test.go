@@ -116,6 +116,10 @@ func story(t *testing.T, d *datadriven.TestData, s *State, r *HookRequest, key, 
 		s.Policy.Mode = policy.Mode(val)
 	case "observe": // a check
 		s.Policy.Checks = map[string]policy.Check{val: {Mode: policy.Observe}}
+	case "act": // a check
+		s.Policy.Checks = map[string]policy.Check{val: {Mode: policy.Act}}
+	case "off": // a check
+		s.Policy.Checks = map[string]policy.Check{val: {Mode: policy.Off}}
 	case "fail-mode":
 		s.Policy.Hooks.FailMode = val
 	case "no-certificate":
@@ -196,6 +200,12 @@ func suite(t *testing.T, d *datadriven.TestData, s *State, r *HookRequest, what 
 		snap.GPUs[1].Call = driver.Call{Lost: true}
 	case "gpu-missing":
 		snap.GPUs, snap.Count = snap.GPUs[:1], 1
+	case "gpu-missing+remap-failed":
+		snap.GPUs, snap.Count = snap.GPUs[:1], 1
+		snap.GPUs[0].RowRemap.Failed = true
+	case "gpu-lost+xid79":
+		snap.GPUs[1].Call, snap.At = driver.Call{Lost: true}, snap.At.Add(time.Second)
+		in.Kernel = catalog.JudgeLog([]catalog.LogEvent{event(t, "NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")}, snap.Inventory(), s.Policy)
 	case "unread":
 		snap.GPUs[0].ECC = ecc.Reading{Err: "timed out"}
 	case "late":

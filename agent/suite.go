@@ -7,6 +7,7 @@ import (
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/driver"
+	"github.com/assay-gpu/assay/checks/inventory"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/xid"
 )
@@ -63,20 +64,67 @@ func Judge(in SuiteInput) SuiteResult {
 	return r
 }
 
-// gone reports whether one of the GPUs with these UUIDs is missing from the snapshot or lost, and which. A snapshot that
-// could not be taken says nothing.
-func (r SuiteResult) gone(uuids []string) (string, bool) {
+// ownGPU reports whether one of the GPUs with these UUIDs is missing from the snapshot or lost and a finding says so, and
+// whether policy lets that finding act. One that acts comes before one that is observed. A snapshot that could not be
+// taken says nothing, and a check that is off finds nothing.
+func (r SuiteResult) ownGPU(p policy.Policy, uuids []string) (why string, acts, gone bool) {
 	if r.Err != "" || !r.Snapshot.Init.OK {
-		return "", false
+		return "", false, false
 	}
 	for _, u := range uuids {
-		i := slices.IndexFunc(r.Snapshot.GPUs, func(g catalog.GPUState) bool { return g.UUID == u })
-		if i < 0 {
-			return fmt.Sprintf("GPU %s is missing", u), true
+		text, ok := r.goneGPU(u)
+		if !ok {
+			continue
 		}
-		if g := r.Snapshot.GPUs[i]; g.Call.Lost {
-			return fmt.Sprintf("GPU %d (%s) is lost", g.Index, u), true
+		for _, f := range r.Findings {
+			if !tellsGone(f, u) {
+				continue
+			}
+			if act := catalog.Acts(p, r.root(f).Check); act || !gone {
+				why, acts, gone = text, act, true
+			}
+			if acts {
+				return why, acts, gone
+			}
 		}
 	}
+	return why, acts, gone
+}
+
+// goneGPU reports whether the GPU is missing from the snapshot or lost, and how, in words.
+func (r SuiteResult) goneGPU(uuid string) (string, bool) {
+	i := slices.IndexFunc(r.Snapshot.GPUs, func(g catalog.GPUState) bool { return g.UUID == uuid })
+	if i < 0 {
+		return fmt.Sprintf("GPU %s is missing", uuid), true
+	}
+	if g := r.Snapshot.GPUs[i]; g.Call.Lost {
+		return fmt.Sprintf("GPU %d (%s) is lost", g.Index, uuid), true
+	}
 	return "", false
+}
+
+// tellsGone reports whether f is about the GPU itself being away: by its UUID or, where only the driver's count shows it,
+// by the node. A hard fault on it tells as much.
+func tellsGone(f checks.Finding, uuid string) bool {
+	switch {
+	case f.Verdict != checks.Fail && f.Verdict != checks.Unknown:
+		return false
+	case f.Check == driver.ID:
+		return f.Subject.GPUUUID == uuid
+	case f.Check == inventory.ID:
+		return f.Subject.GPUUUID == uuid || f.Subject.Kind == checks.KindNode && f.HardFault()
+	}
+	return f.HardFault() && f.Subject.GPUUUID == uuid
+}
+
+// root is the finding that f is a consequence of, by which the control plane goes; f itself when it is of none.
+func (r SuiteResult) root(f checks.Finding) checks.Finding {
+	if f.Secondary && f.Incident != "" {
+		for _, x := range r.Findings {
+			if x.Incident == f.Incident && !x.Secondary {
+				return x
+			}
+		}
+	}
+	return f
 }

@@ -207,6 +207,13 @@ func TestALostGPUIsFoundByTheCycle(t *testing.T) {
 		if !b.permit.asked()[0].OwnGPU || b.permit.asked()[0].Report.Verdict != checks.Fail {
 			t.Fatalf("permit asked: %+v", b.permit.asked()[0])
 		}
+		// The spool's copy is the same report, and may get there first.
+		if r := b.out.take(); len(r) != 1 || !r[0].OwnGPU || !b.permit.asked()[0].Report.OwnGPU || r[0].ID != b.permit.asked()[0].Report.ID {
+			t.Fatalf("reports %+v", r)
+		}
+		if b.agent.Hook(t.Context(), NewHookRequest(Prolog, map[string]string{"SLURM_JOB_ID": "10", "SLURM_JOB_GPUS": "0"})); b.out.take()[0].OwnGPU {
+			t.Fatal("a job on the other GPU is told as one that could not run")
+		}
 	})
 }
 

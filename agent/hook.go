@@ -104,6 +104,10 @@ func (a *Agent) prologSuite(ctx context.Context, r HookRequest, budget time.Dura
 		rep := a.report(checks.WhyProlog, res, res.Findings)
 		job := r.Job
 		rep.Job = &job
+		// The spool's copy may arrive before the permit's: it says as much.
+		asked := r
+		asked.Suite = &res
+		rep.OwnGPU = Decide(a.state(), asked).OwnGPU
 		res.report = &rep
 		a.put(rep)
 	})

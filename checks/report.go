@@ -73,9 +73,10 @@ type Report struct {
 	BootID    string    `json:"boot_id"`
 	At        time.Time `json:"at"` // the node's clock; never compared with the control plane's
 	Why       Why       `json:"why"`
-	Suite     Level     `json:"suite,omitempty"`  // the level that the suite run earns when it passes; NoLevel for a lone fault
-	Screen    string    `json:"screen,omitempty"` // the effect id that asked for this screen
-	Job       *Job      `json:"job,omitempty"`    // the job whose hook ran it
+	Suite     Level     `json:"suite,omitempty"`   // the level that the suite run earns when it passes; NoLevel for a lone fault
+	Screen    string    `json:"screen,omitempty"`  // the effect id that asked for this screen
+	Job       *Job      `json:"job,omitempty"`     // the job whose hook ran it
+	OwnGPU    bool      `json:"own_gpu,omitempty"` // one of that job's own GPUs is missing or lost: it could not run
 	Verdict   Verdict   `json:"verdict"`
 	Findings  []Finding `json:"findings"`
 	Tested    []string  `json:"tested,omitempty"`     // check ids that gave Pass, Fail or NotApplicable

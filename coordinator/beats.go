@@ -103,30 +103,31 @@ type quiet struct {
 	name, leaf string
 }
 
-// lostNow decides which of the silent nodes are lost. More than the policy's share and number at once, or a whole leaf
-// of three or more, is the network's fault or ours: then none is lost, and mass says why in words. It is pure.
-func lostNow(silent []quiet, lostBefore map[string]bool, sizes map[string]int, total int, p policy.Lifecycle) (lost []string, mass string) {
+// lostNow decides which of the silent nodes are lost. A whole leaf of three or more, or more than the policy's share and
+// number at once, is the network's fault or ours: none of those is lost, and mass says why, by a key that stays the same
+// while it lasts. It is pure.
+func lostNow(silent []quiet, lostBefore map[string]bool, sizes map[string]int, total int, p policy.Lifecycle) (lost []string, mass map[string]string) {
+	mass = map[string]string{}
 	byLeaf := map[string]int{}
-	fresh := 0
 	for _, q := range silent {
 		if q.leaf != "" {
 			byLeaf[q.leaf]++
 		}
+	}
+	for _, q := range silent {
+		if n := byLeaf[q.leaf]; n >= 3 && n >= sizes[q.leaf] {
+			if !lostBefore[q.name] {
+				mass["leaf "+q.leaf] = "every node of leaf " + q.leaf + " is silent"
+			}
+			continue
+		}
 		if !lostBefore[q.name] {
-			fresh++
 			lost = append(lost, q.name)
 		}
 	}
-	if fresh == 0 {
-		return nil, ""
+	if n := len(lost); n >= p.LostNodes && float64(n) > p.LostShare*float64(total) {
+		mass["fleet"] = plural(n, "node") + " of " + plural(total, "node") + " fell silent at once"
+		return nil, mass
 	}
-	for _, leaf := range sortedKeys(byLeaf) {
-		if n := byLeaf[leaf]; n >= 3 && n == sizes[leaf] {
-			return nil, "every node of leaf " + leaf + " is silent"
-		}
-	}
-	if fresh >= p.LostNodes && float64(fresh) > p.LostShare*float64(total) {
-		return nil, plural(fresh, "node") + " of " + plural(total, "node") + " fell silent at once"
-	}
-	return lost, ""
+	return lost, mass
 }

@@ -65,18 +65,20 @@ func (l *lead) carrySlurm(ctx context.Context) error {
 				others = append(others, e)
 			}
 		}
-		did := len(drains) + len(others)
+		did := len(drains) + min(len(others), 1)
 		errs := l.carryDrains(ctx, drains)
 		l.lookAgain(ctx, drains, errs)
 		for i, e := range drains {
 			l.settled(ctx, e, errs[i], tries)
 		}
-		for _, e := range others {
-			l.settled(ctx, e, l.carryOne(ctx, e), tries)
+		if len(others) > 0 { // one at a time: a drain that has come meanwhile goes before the next
+			l.settled(ctx, others[0], l.carryOne(ctx, others[0]), tries)
 		}
 		if did > 0 {
 			l.slurm.readSoon()
-			next = time.Now().Add(10 * time.Millisecond) // the next effect of the same nodes
+			if ctx.Err() == nil && l.term.Valid() {
+				continue
+			}
 		}
 		t := time.NewTimer(time.Until(next))
 		select {
@@ -166,17 +168,17 @@ func (l *lead) carryDrains(ctx context.Context, es []pending) []error {
 // lookAgain reads Slurm once more before drains are ticked off: which jobs are on a node counts only as of a moment when no
 // new one could start there. A drain that cannot be looked at is tried again, which changes nothing in Slurm.
 func (l *lead) lookAgain(ctx context.Context, es []pending, errs []error) {
-	done := false
+	only := map[string]bool{}
 	for i, e := range es {
 		if errs[i] == nil {
 			l.slurm.touched(e.Node, time.Now())
-			done = true
+			only[e.Node] = true
 		}
 	}
-	if !done {
+	if len(only) == 0 {
 		return
 	}
-	if err := l.readSlurm(ctx, time.Now()); err != nil {
+	if err := l.readSlurm(ctx, time.Now(), only); err != nil {
 		for i := range errs {
 			if errs[i] == nil {
 				errs[i] = err

@@ -146,12 +146,13 @@ func TestLostNow(t *testing.T) {
 		{"three of a hundred are three nodes", silent("s0", 3), nil, 100, 3, false},
 		{"six of a hundred are a mass", append(silent("s0", 3), silent("s1", 3)...), nil, 100, 0, true},
 		{"a whole leaf of four, in a fleet of a thousand", silent("s0", 4), nil, 1000, 0, true},
+		{"a silent leaf hides no other node's loss", append(silent("s0", 4), quiet{"s1-0", "s1"}), nil, 1000, 1, true},
 		{"a node lost before is no news", silent("s0", 1), map[string]bool{"s0-0": true}, 8, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			lost, mass := lostNow(tt.silent, tt.before, sizes, tt.total, p)
-			if len(lost) != tt.lost || (mass != "") != tt.mass {
-				t.Errorf("lost %v, mass %q; want %d lost, mass %v", lost, mass, tt.lost, tt.mass)
+			if len(lost) != tt.lost || (len(mass) > 0) != tt.mass {
+				t.Errorf("lost %v, mass %v; want %d lost, mass %v", lost, mass, tt.lost, tt.mass)
 			}
 		})
 	}

@@ -37,10 +37,14 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 // findingsKept bounds what one case's record holds: the first finding of each kind, and how often it came.
 const findingsKept = 64
 
+// evidenceKept bounds what is kept of a finding's raw evidence, in bytes. The whole is in the node's own evidence.
+const evidenceKept = 2 << 10
+
 // appendFindings adds the new findings to a case's: one that is there already, by check, code and subject, raises its count.
 func appendFindings(have, add []checks.Finding) []checks.Finding {
 	have = slices.Clone(have)
 	for _, f := range add {
+		f.Evidence = f.Evidence[:min(len(f.Evidence), evidenceKept)]
 		i := slices.IndexFunc(have, func(h checks.Finding) bool {
 			return h.Check == f.Check && h.Code == f.Code && h.Subject.Key() == f.Subject.Key()
 		})

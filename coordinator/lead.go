@@ -59,6 +59,7 @@ func (l *lead) run(ctx context.Context) error {
 	g.Go(func() error { return l.loop(ctx) })
 	g.Go(func() error { return l.keepTime(ctx) })
 	g.Go(func() error { return l.carryPages(ctx) })
+	g.Go(func() error { return l.carryPower(ctx) })
 	g.Go(func() error { return l.carrySlurm(ctx) })
 	g.Go(func() error { l.cfg.Store.CompactEvery(ctx, 5*time.Minute); return context.Cause(ctx) })
 	if l.cfg.Slurm != nil {
@@ -131,6 +132,15 @@ func (l *lead) applyBatch(ctx context.Context, batch []request) error {
 			t, taken, batch = trial, append(taken, r), batch[1:]
 		}
 		err := l.commit(ctx, t)
+		if err != nil && l.term.Valid() && len(taken) > 1 {
+			// One of them asks for too much: the others must not suffer for it.
+			for _, r := range taken {
+				if err := l.applyBatch(ctx, []request{r}); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		for _, r := range taken {
 			r.done <- err
 		}
@@ -152,8 +162,12 @@ func (l *lead) commit(ctx context.Context, t *tx) error {
 	rev, err := l.term.Commit(ctx, t.ops())
 	if err != nil {
 		l.log.Error("commit", "term", l.term.Number(), "err", err)
-		if errors.Is(err, store.ErrDeposed) {
+		var big *store.TooBigError
+		switch {
+		case errors.Is(err, store.ErrDeposed):
 			return errDeposed
+		case errors.As(err, &big):
+			return &invalidError{err.Error(), big.Hint()} // sending it again would not help
 		}
 		return err
 	}

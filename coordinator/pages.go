@@ -19,25 +19,11 @@ func (t *tx) pageOnce(key, reason, text string) {
 	}
 }
 
-// carryPages carries out what goes to people and to the site's power hook.
+// carryPages carries out what goes to people.
 func (l *lead) carryPages(ctx context.Context) error {
 	for l.settle(ctx); ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
 		for _, e := range l.pendingOf(lifecycle.EffectPage) {
 			l.carryPage(ctx, e)
-		}
-		for _, e := range l.pendingOf(lifecycle.EffectPowerCycle) {
-			outcome, detail := "failed", "no power-cycle hook is configured"
-			if err := l.wanted(e); err != nil {
-				outcome, detail = "skipped", err.Error()
-			} else if l.cfg.Power != nil {
-				outcome, detail = "done", ""
-				killpoint.Here("power_cycle/before")
-				if err := l.cfg.Power.Cycle(ctx, e.Node); err != nil {
-					outcome, detail = "failed", err.Error()
-				}
-				killpoint.Here("power_cycle/done")
-			}
-			l.ended(ctx, e, outcome, detail)
 		}
 	}
 	return context.Cause(ctx)

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,25 +35,29 @@ func (c *Coordinator) Permit(ctx context.Context, ask wire.PermitAsk) (wire.Perm
 
 func (l *lead) permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswer, error) {
 	l.mu.RLock()
-	n := l.st.nodes[ask.Node]
-	p := l.st.policy
+	n, p, now := l.st.nodes[ask.Node], l.st.policy, leaderNow(l.st)
 	l.mu.RUnlock()
-	granted, why := permits(n, leaderTime(time.Now(), time.Time{}))
+	granted, why := permits(n, now)
 	if !granted {
-		if n.Marked(lifecycle.MarkHeldBack, time.Now()) {
+		if n.Marked(lifecycle.MarkHeldBack, now) {
 			l.metrics.GuardRefused("refuse")
 		}
 		return wire.PermitAnswer{Reason: why}, nil
-	}
-	answer := wire.PermitAnswer{Granted: true, Reason: lifecycle.Reason(n)}
-	if n.Case != nil {
-		answer.Case = n.Case.ID
 	}
 	wait, cancel := context.WithTimeoutCause(ctx, min(permitWait, p.Hooks.PermitWait.D()),
 		fmt.Errorf("our drain of %s did not stand in Slurm in time", ask.Node))
 	defer cancel()
 	if err := l.drained(wait, ask.Node); err != nil {
 		return wire.PermitAnswer{}, &refusedError{why: err.Error(), hint: "is slurmctld up? `assay node explain " + ask.Node + "`"}
+	}
+	// How the drain ended is in the node: one that Slurm refused stands nowhere.
+	n = l.node(ask.Node)
+	if granted, why := permits(n, now); !granted || n.DrainPending {
+		return wire.PermitAnswer{Reason: cmp.Or(why, "our drain does not stand in Slurm")}, nil
+	}
+	answer := wire.PermitAnswer{Granted: true, Reason: lifecycle.Reason(n)}
+	if n.Case != nil {
+		answer.Case = n.Case.ID
 	}
 	if ask.Job.ID == "" {
 		return answer, nil

@@ -44,6 +44,8 @@ func newSlurmView() *slurmView {
 const (
 	leavesEvery  = 10 * time.Minute
 	refusalsKept = 24 * time.Hour
+
+	releasesAtOnce = 20 // in one transaction, within etcd's limits
 )
 
 // reconcile reads Slurm's whole fleet once per interval, and soon after each change of ours, and turns what differs from
@@ -58,11 +60,12 @@ func (l *lead) reconcile(ctx context.Context) error {
 				l.slurm.leaves = leaves
 				l.slurm.mu.Unlock()
 				leavesAt = begun
+				l.replant(ctx, leaves)
 			} else if ctx.Err() == nil {
 				l.log.Warn("topology not read", "err", err)
 			}
 		}
-		if err := l.readSlurm(ctx, begun); err != nil && ctx.Err() == nil {
+		if err := l.readSlurm(ctx, begun, nil); err != nil && ctx.Err() == nil {
 			l.log.Warn("slurm not read", "err", err)
 		}
 		l.mu.RLock()
@@ -80,8 +83,38 @@ func (l *lead) reconcile(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// readSlurm reads nodes and jobs and applies what is new.
-func (l *lead) readSlurm(ctx context.Context, begun time.Time) error {
+// replant gives nodes the leaf that Slurm's topology shows, where that has changed. A node that Slurm's topology does not
+// name keeps the leaf it was enrolled with.
+func (l *lead) replant(ctx context.Context, leaves map[string]string) {
+	l.mu.RLock()
+	var moved []string
+	for _, name := range sortedKeys(l.st.nodes) {
+		if leaf := leaves[name]; leaf != "" && leaf != l.st.nodes[name].Leaf {
+			moved = append(moved, name)
+		}
+	}
+	l.mu.RUnlock()
+	for _, name := range moved {
+		err := l.do(ctx, func(t *tx) error {
+			n, ok := t.node(name)
+			if !ok {
+				return nil
+			}
+			n.Leaf = leaves[name]
+			n.Version++
+			t.nodes[name] = n
+			t.record(wire.HistoryEntry{Node: name, Event: "leaf name=" + n.Leaf, From: string(n.State), To: string(n.State), By: "slurm"})
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			l.log.Warn("leaf not kept", "node", name, "err", err)
+		}
+	}
+}
+
+// readSlurm reads nodes and jobs and applies what is new, of all nodes or of those in only. What goes wrong with one node is
+// told and hinders no other.
+func (l *lead) readSlurm(ctx context.Context, begun time.Time, only map[string]bool) error {
 	jobs, err := l.sl.Jobs(ctx)
 	if err != nil {
 		return err
@@ -92,12 +125,21 @@ func (l *lead) readSlurm(ctx context.Context, begun time.Time) error {
 	}
 	byNode := slurm.ByNode(jobs)
 	for _, n := range nodes {
+		if only != nil && !only[n.Name] {
+			continue
+		}
 		if err := l.observe(ctx, slurm.View{At: begun, Node: n, Jobs: byNode[n.Name]}); err != nil {
-			return err
+			if !l.term.Valid() || ctx.Err() != nil {
+				return err
+			}
+			l.log.Error("what slurm shows was not applied", "node", n.Name, "err", err)
 		}
 	}
-	if err := l.releaseHeld(ctx, jobs); err != nil {
-		return err
+	if only != nil {
+		return nil
+	}
+	if err := l.releaseHeld(ctx, jobs); err != nil && ctx.Err() == nil {
+		l.log.Error("held jobs not released", "err", err)
 	}
 	l.slurm.mu.Lock()
 	defer l.slurm.mu.Unlock()
@@ -219,6 +261,7 @@ func (l *lead) releaseHeld(ctx context.Context, jobs []slurm.Job) error {
 		}
 	}
 	l.mu.RUnlock()
+	due, old = due[:min(len(due), releasesAtOnce)], old[:min(len(old), releasesAtOnce)] // the rest at the next read
 	if len(due)+len(old) == 0 {
 		return nil
 	}

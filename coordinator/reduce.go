@@ -51,6 +51,26 @@ func reduce(r checks.Report, ownGPU bool, p policy.Policy, at time.Time) []lifec
 	return evs
 }
 
+// faultsMost is how many faults of one report become events. The severest come first; the rest say nothing that these do
+// not, and a transaction must stay within etcd's limits.
+const faultsMost = 16
+
+// bounded keeps the first faultsMost faults among the events and says how many it left out. It is pure.
+func bounded(evs []lifecycle.Event) (kept []lifecycle.Event, more int) {
+	faults := 0
+	for _, ev := range evs {
+		switch ev.(type) {
+		case lifecycle.HardFault, lifecycle.SoftFault, lifecycle.ResetWanted:
+			if faults++; faults > faultsMost {
+				more++
+				continue
+			}
+		}
+		kept = append(kept, ev)
+	}
+	return kept, more
+}
+
 // faultReason is the word that the guard counts a finding under: the check and, where there is one, its code.
 func faultReason(f checks.Finding) string {
 	return lifecycle.Cause(f)

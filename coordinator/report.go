@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -35,13 +36,17 @@ func (l *lead) report(ctx context.Context, r checks.Report, ownGPU bool) (wire.R
 			return nil
 		}
 		before := len(t.history)
-		for _, ev := range reduce(r, ownGPU, t.policy, t.now) {
+		evs, more := bounded(reduce(r, ownGPU || r.OwnGPU, t.policy, t.now))
+		for _, ev := range evs {
 			if err := t.apply(r.Node, ev, "agent"); err != nil {
 				return err
 			}
 		}
 		if len(t.history) > before {
 			t.hear(r)
+			if more > 0 {
+				t.record(wire.HistoryEntry{Node: r.Node, Event: fmt.Sprintf("more_faults count=%d", more), By: "agent"})
+			}
 		}
 		t.turnedAway(r)
 		if r.Screen != "" {

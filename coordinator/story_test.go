@@ -42,13 +42,14 @@ func quietLog() *slog.Logger {
 
 // A plant is one simulated site: Slurm with its nodes, agents, and the pager.
 type plant struct {
-	mu    sync.Mutex
-	nodes map[string]*slurm.Node
-	jobs  []slurm.Job
-	log   []string // what changed in Slurm, in order
-	boots map[string]int
-	pages []string
-	down  bool
+	mu     sync.Mutex
+	nodes  map[string]*slurm.Node
+	jobs   []slurm.Job
+	log    []string // what changed in Slurm, in order
+	boots  map[string]int
+	pages  []string
+	down   bool
+	refuse error // what a drain is answered
 }
 
 func newPlant(names ...string) *plant {
@@ -109,6 +110,8 @@ func (p *plant) Drain(_ context.Context, orders []slurm.DrainOrder) []slurm.Resu
 		switch {
 		case p.down:
 			r.Err = errDown
+		case p.refuse != nil:
+			r.Err = p.refuse
 		case !n.Drained():
 			n.Flags, n.Reason, n.ReasonUser, n.ReasonTime = append(n.Flags, slurm.FlagDrain), o.Reason, "assay", noon
 			p.log = append(p.log, "drain "+o.Node)

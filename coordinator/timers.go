@@ -1,14 +1,19 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/guard"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/store"
+	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
 // tickEvery is how often deadlines, expiries, silence and returned budget are looked at.
@@ -17,17 +22,12 @@ const tickEvery = time.Second
 // keepTime turns the passing of time into events.
 func (l *lead) keepTime(ctx context.Context) error {
 	for pause(ctx, tickEvery) {
-		due, mass := l.due(time.Now())
-		if len(due) == 0 && mass == "" {
-			continue
+		work, mass := l.due(time.Now())
+		for _, key := range sortedKeys(mass) {
+			work = append(work, func(t *tx) error { t.pageOnce("mass_silence "+key, "mass_silence", mass[key]); return nil })
 		}
-		for _, d := range due {
-			if err := l.do(ctx, d); err != nil && ctx.Err() == nil {
-				l.log.Warn("timer", "err", err)
-			}
-		}
-		if mass != "" {
-			if err := l.do(ctx, func(t *tx) error { t.pageOnce("mass_silence", "mass_silence", mass); return nil }); err != nil && ctx.Err() == nil {
+		for _, do := range work {
+			if err := l.do(ctx, do); err != nil && ctx.Err() == nil {
 				l.log.Warn("timer", "err", err)
 			}
 		}
@@ -36,7 +36,7 @@ func (l *lead) keepTime(ctx context.Context) error {
 }
 
 // due lists the work that time has brought. Each piece looks again at the state when its turn comes.
-func (l *lead) due(wall time.Time) (work []func(*tx) error, mass string) {
+func (l *lead) due(wall time.Time) (work []func(*tx) error, mass map[string]string) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	now := leaderTime(wall, l.st.counters.Time)
@@ -68,7 +68,7 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass string) {
 		if n.Lost {
 			lostBefore[name] = true
 		}
-		if l.silent(n, wall) {
+		if n.State != lifecycle.RMA && l.silent(n, wall) {
 			silent = append(silent, quiet{name, n.Leaf})
 		}
 	}
@@ -104,7 +104,40 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass string) {
 			work = append(work, func(t *tx) error { t.dropToken(hash); return nil })
 		}
 	}
+	if old := oldCases(l.st.cases, now); len(old) > 0 {
+		work = append(work, func(t *tx) error {
+			for _, id := range old {
+				t.extra = append(t.extra, store.Op{Key: keyCases + id, Delete: true})
+				t.forgotten = append(t.forgotten, id)
+			}
+			return nil
+		})
+	}
 	return work, mass
+}
+
+// How long closed cases are kept, and how many at the most.
+const (
+	casesKept     = 180 * 24 * time.Hour
+	casesKeptMost = 5_000
+)
+
+// oldCases lists closed cases that need not be kept, oldest first, no more than one transaction takes.
+func oldCases(cases map[string]wire.Case, now time.Time) []string {
+	var closed []wire.Case
+	for _, c := range cases {
+		if !c.Closed.IsZero() {
+			closed = append(closed, c)
+		}
+	}
+	slices.SortFunc(closed, func(a, b wire.Case) int { return cmp.Or(a.Closed.Compare(b.Closed), strings.Compare(a.ID, b.ID)) })
+	var old []string
+	for i, c := range closed {
+		if len(old) < releasesAtOnce && (now.Sub(c.Closed) > casesKept || len(closed)-i > casesKeptMost) {
+			old = append(old, c.ID)
+		}
+	}
+	return old
 }
 
 func deadlinePassed(n lifecycle.Node, t time.Time) bool {

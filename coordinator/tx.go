@@ -26,20 +26,21 @@ type tx struct {
 	env  env
 	now  time.Time
 
-	nodes    map[string]lifecycle.Node
-	woken    map[string]bool // agents that must hear of it
-	cases    map[string]wire.Case
-	effects  map[string]*pending // nil: ticked off
-	refusals map[string]*refusal
-	reported map[string][]string
-	tokens   map[string]*authority.TokenRecord // nil: spent or expired
-	guard    guard.Books
-	policy   policy.Policy
-	counters counters
-	history  []wire.HistoryEntry
-	extra    []store.Op
-	guarded  bool // guard changed
-	governed bool // policy changed
+	nodes     map[string]lifecycle.Node
+	woken     map[string]bool // agents that must hear of it
+	cases     map[string]wire.Case
+	effects   map[string]*pending // nil: ticked off
+	refusals  map[string]*refusal
+	reported  map[string][]string
+	tokens    map[string]*authority.TokenRecord // nil: spent or expired
+	guard     guard.Books
+	policy    policy.Policy
+	counters  counters
+	history   []wire.HistoryEntry
+	extra     []store.Op
+	forgotten []string // closed cases no longer kept
+	guarded   bool     // guard changed
+	governed  bool     // policy changed
 }
 
 // env is what a transaction needs from outside the state: who leads, and the secrets and chances it may use.
@@ -167,7 +168,7 @@ func (t *tx) write(n *lifecycle.Node, w lifecycle.Write) (string, error) {
 		t.extra = append(t.extra, store.Op{Key: keyCerts + w.Node, Delete: true})
 		return fmt.Sprintf("revoke %d: %s", w.Serial, w.Reason), nil
 	case lifecycle.OpenCase:
-		c := wire.Case{ID: w.Case.ID, Node: n.Name, Opened: w.Case.Opened, Cause: w.Case.Cause, Part: w.Case.Part, Findings: w.Findings}
+		c := wire.Case{ID: w.Case.ID, Node: n.Name, Opened: w.Case.Opened, Cause: w.Case.Cause, Part: w.Case.Part, Findings: appendFindings(nil, w.Findings)}
 		t.cases[c.ID] = c
 		return "open case " + c.ID, nil
 	case lifecycle.UpdateCase:
@@ -312,7 +313,22 @@ func (t *tx) ops() []store.Op {
 	c := t.counters
 	c.Time = t.now
 	put(keyCounters, c)
-	return ops
+	return lastOfEach(ops)
+}
+
+// lastOfEach keeps the last change of each key: a certificate may end and another be issued in one transaction.
+func lastOfEach(ops []store.Op) []store.Op {
+	last := make(map[string]int, len(ops))
+	for i, op := range ops {
+		last[op.Key] = i
+	}
+	out := ops[:0]
+	for i, op := range ops {
+		if last[op.Key] == i {
+			out = append(out, op)
+		}
+	}
+	return out
 }
 
 // size is how many operations there are, without making them.
@@ -369,6 +385,9 @@ func (t *tx) publish(rev uint64) {
 	}
 	for id, c := range t.cases {
 		s.cases[id] = c
+	}
+	for _, id := range t.forgotten {
+		delete(s.cases, id)
 	}
 	for id, e := range t.effects {
 		if e == nil {

@@ -51,7 +51,7 @@ func (c *Coordinator) Guard(_ context.Context) (out wire.Guard, err error) {
 			out.Frozen, out.FrozenBy, out.FrozenAt, out.FrozenWhy = true, f.By, f.At, f.Why
 		}
 		for _, st := range shown.Storms {
-			out.Storms = append(out.Storms, fmt.Sprintf("%s on %s since %s", st.Reason, plural(len(st.Nodes), "node"), st.At.Format(time.RFC3339)))
+			out.Storms = append(out.Storms, fmt.Sprintf("%s on %s since %s", st.Reason, plural(st.Size(), "node"), st.At.Format(time.RFC3339)))
 		}
 		for _, name := range sortedKeys(s.nodes) {
 			if s.nodes[name].Marked(lifecycle.MarkHeldBack, now) {

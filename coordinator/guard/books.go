@@ -6,18 +6,20 @@
 package guard
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
 
 // Books are what the guard remembers.
 type Books struct {
-	Spent   []Entry    `json:"spent,omitempty"`   // capacity taken within the last day, oldest first
-	Hard    []Entry    `json:"hard,omitempty"`    // hard revocations within the last hour: counted, never refused
-	Seen    []Sighting `json:"seen,omitempty"`    // findings within the storm window, oldest first
-	Storms  []Storm    `json:"storms,omitempty"`  // standing ones
-	Pages   []Paged    `json:"pages,omitempty"`   // sent within the last hour, so that none is sent twice
-	Freezer *Freezer   `json:"freezer,omitempty"` // nil: not frozen
+	Spent   []Entry          `json:"spent,omitempty"`     // capacity taken within the last day, oldest first
+	Hard    Tally            `json:"hard_hour,omitempty"` // hard revocations within the last hour: counted, never refused
+	Seen    map[string]Tally `json:"sighted,omitempty"`   // by reason: findings within the storm window
+	Rest    Rest             `json:"rest,omitzero"`       // which nodes are counted without a name
+	Storms  []Storm          `json:"storms,omitempty"`    // standing ones
+	Pages   []Paged          `json:"pages,omitempty"`     // sent within the last hour, so that none is sent twice
+	Freezer *Freezer         `json:"freezer,omitempty"`   // nil: not frozen
 }
 
 // A Charge is one automatic step that takes, or a hard fault that took, capacity.
@@ -47,21 +49,17 @@ type Census struct {
 	Exposed     map[string]int // by reason: nodes that could show it; a reason not named: all
 }
 
-// A Sighting is one node showing one reason.
-type Sighting struct {
-	Node    string    `json:"node"`
-	Chassis string    `json:"chassis"`
-	Reason  string    `json:"reason"`
-	At      time.Time `json:"at"`
-}
-
 // A Storm is one reason on too many nodes. While it stands nothing is taken for that reason.
 type Storm struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 	Until  time.Time `json:"until"`
-	Nodes  []string  `json:"nodes"` // at the time it was called
+	Nodes  []string  `json:"nodes"`           // some of those at the time it was called
+	Count  int       `json:"count,omitempty"` // all of them; 0: as many as are named
 }
+
+// Size is how many nodes it was called for.
+func (s Storm) Size() int { return max(s.Count, len(s.Nodes)) }
 
 // A Freezer is who stopped all automatic action, when and why.
 type Freezer struct {
@@ -88,7 +86,7 @@ const (
 )
 
 func (b Books) clone() Books {
-	b.Spent, b.Hard, b.Seen = slices.Clone(b.Spent), slices.Clone(b.Hard), slices.Clone(b.Seen)
+	b.Spent, b.Seen = slices.Clone(b.Spent), maps.Clone(b.Seen) // tallies and sketches are never changed in place
 	b.Storms, b.Pages = slices.Clone(b.Storms), slices.Clone(b.Pages)
 	if b.Freezer != nil {
 		f := *b.Freezer
@@ -101,8 +99,18 @@ func (b Books) clone() Books {
 func (b Books) Prune(t time.Time, stormWindow time.Duration) Books {
 	b = b.clone()
 	b.Spent = slices.DeleteFunc(b.Spent, func(e Entry) bool { return !within(e.At, t, day) })
-	b.Hard = slices.DeleteFunc(b.Hard, func(e Entry) bool { return !within(e.At, t, hour) })
-	b.Seen = slices.DeleteFunc(b.Seen, func(s Sighting) bool { return !within(s.At, t, stormWindow) })
+	b.Hard = b.Hard.since(t, hour)
+	for reason, seen := range b.Seen {
+		if seen = seen.since(t, stormWindow); len(seen) > 0 {
+			b.Seen[reason] = seen
+		} else {
+			delete(b.Seen, reason)
+		}
+	}
+	if len(b.Seen) == 0 {
+		b.Seen = nil
+	}
+	b.Rest = Rest{b.Rest.Hard.since(t), b.Rest.Seen.since(t)}
 	b.Storms = slices.DeleteFunc(b.Storms, func(s Storm) bool { return !t.Before(s.Until) })
 	b.Pages = slices.DeleteFunc(b.Pages, func(p Paged) bool { return !within(p.At, t, hour) })
 	return b
@@ -127,7 +135,10 @@ func (b Books) Thaw() Books {
 	b = b.clone()
 	b.Freezer = nil
 	for _, s := range b.Storms {
-		b.Seen = slices.DeleteFunc(b.Seen, func(x Sighting) bool { return x.Reason == s.Reason })
+		delete(b.Seen, s.Reason)
+	}
+	if len(b.Seen) == 0 {
+		b.Seen = nil
 	}
 	b.Storms = nil
 	return b
@@ -143,5 +154,6 @@ func (b Books) Page(key string, at time.Time) (Books, bool) {
 	}
 	b = b.clone()
 	b.Pages = append(slices.DeleteFunc(b.Pages, func(p Paged) bool { return !within(p.At, at, hour) }), Paged{key, at})
+	b.Pages = b.Pages[max(0, len(b.Pages)-pagesKept):]
 	return b, true
 }

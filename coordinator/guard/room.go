@@ -25,7 +25,7 @@ func (v View) Room(node, leaf, reason, step string, t time.Time) (bool, string) 
 		return false, fmt.Sprintf("guard frozen by %s since %s: %s", f.By, f.At.UTC().Format(time.RFC3339), f.Why)
 	}
 	if s, ok := v.books.storm(reason, t); ok {
-		return false, fmt.Sprintf("storm: %s on %d nodes, nothing taken for it until %s", reason, len(s.Nodes), s.Until.UTC().Format(time.RFC3339))
+		return false, fmt.Sprintf("storm: %s on %d nodes, nothing taken for it until %s", reason, s.Size(), s.Until.UTC().Format(time.RFC3339))
 	}
 	for _, s := range v.scopes(leaf, reason) {
 		nodes, limit, _ := v.state(s, t)

@@ -27,7 +27,7 @@ type Shown struct {
 
 // Show is the view at t for a person.
 func (v View) Show(t time.Time) Shown {
-	out := Shown{Freezer: v.books.Freezer, Schedulable: v.census.Schedulable, HardHour: len(nodesIn(v.books.Hard, t, hour, all))}
+	out := Shown{Freezer: v.books.Freezer, Schedulable: v.census.Schedulable, HardHour: v.books.Hard.since(t, hour).Count()}
 	for _, s := range v.books.Storms {
 		if t.Before(s.Until) {
 			out.Storms = append(out.Storms, s)

@@ -159,15 +159,62 @@ func TestOldCases(t *testing.T) {
 	}
 }
 
-// A power cycle that was ordered is never ordered again by the next leader.
-func TestPowerCycleIsOrderedOnce(t *testing.T) {
+// A power cycle that an earlier leader was about to order is not ordered again while the node may still be booting from it,
+// and ordered again when it cannot be: that leader may have died before it asked.
+func TestPowerCycleOfALeaderThatDied(t *testing.T) {
+	created := noon
+	for _, tt := range []struct {
+		name string
+		mark string
+		at   time.Duration // after it was recorded; its time is 40 minutes
+		want bool
+	}{
+		{"not ordered yet", "", 0, true},
+		{"just now", noon.Format(time.RFC3339), time.Second, false},
+		{"half its time", noon.Format(time.RFC3339), 20 * time.Minute, false},
+		{"more than half its time", noon.Format(time.RFC3339), 20*time.Minute + time.Second, true},
+		{"again, a while ago", noon.Add(21 * time.Minute).Format(time.RFC3339), 30 * time.Minute, false},
+		{"its time is over", noon.Format(time.RFC3339), 40 * time.Minute, false},
+		{"at no time that can be read", "before", 30 * time.Minute, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := pending{Effect: wire.Effect{Kind: lifecycle.EffectPowerCycle, Created: created, Deadline: created.Add(40 * time.Minute)}}
+			if tt.mark != "" {
+				e.Args = map[string]string{argOrdered: tt.mark}
+			}
+			if got := mayOrder(e, noon.Add(tt.at)); got != tt.want {
+				t.Errorf("may order: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// An order is marked in the store before it is given, and given once.
+func TestPowerCycleIsMarkedFirst(t *testing.T) {
 	s := startSite(t, newPlant("gpu001"), "/power/", nil)
 	s.certify("gpu001")
 	l := s.coord.lead.Load()
-	e := pending{Effect: wire.Effect{ID: "e99", Node: "gpu001", Kind: lifecycle.EffectPowerCycle, Args: map[string]string{argOrdered: "before"}}}
-	l.cfg.Power = powerFunc(func() { t.Error("ordered again") })
-	if outcome, _, ok := l.cycle(context.Background(), e); !ok || outcome != "done" {
-		t.Errorf("outcome %q, ok %v; want it taken as done", outcome, ok)
+	marks := make(chan string, 8)
+	l.cfg.Power = powerFunc(func() { // nobody looks at it before there is an effect
+		for _, e := range l.pendingOf(lifecycle.EffectPowerCycle) {
+			marks <- e.Args[argOrdered]
+		}
+	})
+	s.try("make a power cycle due", func(ctx context.Context) error {
+		return l.do(ctx, func(t *tx) error {
+			n, _ := t.node("gpu001")
+			n.State, n.Case = lifecycle.Remediating, &lifecycle.Case{ID: "Q-AAAA", Rung: lifecycle.RungPowerCycle}
+			t.nodes[n.Name] = n
+			t.effect(lifecycle.Effect{Kind: lifecycle.EffectPowerCycle, Node: n.Name, Deadline: t.now.Add(time.Hour)})
+			return nil
+		})
+	})
+	if mark := <-marks; mark == "" {
+		t.Error("ordered, and the store does not know it")
+	}
+	s.until("gpu001", "without a pending order", func(n wire.Node) bool { return len(n.Effects) == 0 })
+	if len(marks) > 0 {
+		t.Errorf("ordered %d times", 1+len(marks))
 	}
 }
 

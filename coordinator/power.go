@@ -9,9 +9,20 @@ import (
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 )
 
-// argOrdered marks a power cycle that was given to the site's hook. It cannot be taken back and must not be given twice:
-// whoever finds the mark takes it as done, and the deadline of the reboot says whether it worked.
+// argOrdered marks a power cycle with the time at which it was about to be given to the site's hook, RFC 3339. It cannot be
+// taken back, and given twice in a row it would cut off the boot that it began. Who finds the mark of a leader that died
+// cannot know whether the hook was ever asked: the node has half of the reboot's time to boot, and then it is asked again.
 const argOrdered = "ordered"
+
+// mayOrder reports whether the power cycle was not ordered yet, or so long ago that it has not worked.
+func mayOrder(e pending, now time.Time) bool {
+	mark, was := e.Args[argOrdered]
+	if !was {
+		return true
+	}
+	at, err := time.Parse(time.RFC3339, mark)
+	return err == nil && now.Sub(at) > e.Deadline.Sub(e.Created)/2 && now.Before(e.Deadline)
+}
 
 // carryPower carries out power cycles by the site's own hook, one after the other.
 func (l *lead) carryPower(ctx context.Context) error {
@@ -25,16 +36,16 @@ func (l *lead) carryPower(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// cycle gives one order. It is not ok when this process may not give it.
+// cycle gives one order. It is not ok when this process may not give it, or not now.
 func (l *lead) cycle(ctx context.Context, e pending) (outcome, detail string, ok bool) {
 	if l.cfg.Power == nil {
 		return "failed", "no power-cycle hook is configured", true
 	}
-	if e.Args[argOrdered] != "" {
-		return "done", "ordered before this process led", true
-	}
 	if err := l.wanted(e); err != nil {
-		return "skipped", err.Error(), true
+		return "skipped", err.Error(), true // it has booted, or its time is over
+	}
+	if !mayOrder(e, time.Now()) {
+		return "", "", false
 	}
 	err := l.do(ctx, func(t *tx) error {
 		marked := e

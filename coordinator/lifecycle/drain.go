@@ -60,7 +60,7 @@ func (s *step) drain() {
 		return
 	}
 	s.DrainedByUs, s.DrainPending, s.ResumePending = true, true, false
-	s.DrainReason = Reason(s.Node)
+	s.DrainReason, s.RedrainAfter = Reason(s.Node), time.Time{}
 	s.effect(EffectDrain, map[string]string{"reason": s.DrainReason, "case": s.Case.ID})
 }
 
@@ -87,6 +87,22 @@ func (s *step) redrain() {
 	s.unmark(MarkHeldBack)
 	s.spend("drain")
 	s.drain()
+}
+
+// redrainIfDue orders a drain again that failed, whatever has moved the state's own deadline meanwhile. Where the guard has
+// no room the mark waits for it; where the case may not act just now, it is looked at again.
+func (s *step) redrainIfDue() {
+	if s.RedrainAfter.IsZero() || s.at.Before(s.RedrainAfter) {
+		return
+	}
+	s.RedrainAfter = time.Time{}
+	if s.Case == nil || !s.Case.Out || !s.outState() || s.marked(MarkOverridden) {
+		return
+	}
+	s.redrain()
+	if s.in.Slurm && !s.DrainedByUs && !s.foreign() && !s.marked(MarkHeldBack) {
+		s.RedrainAfter = s.at.Add(retryAfter)
+	}
 }
 
 // outState reports whether the state is one in which a node with an Out case must not take jobs.
@@ -142,7 +158,7 @@ func (s *step) resumeIfDue() {
 // resumed records that the node is in service again.
 func (s *step) resumed() {
 	s.DrainedByUs, s.ResumePending, s.DrainPending, s.DrainReason, s.Rewriting = false, false, false, "", ""
-	s.Demand, s.ResumeAfter = checks.NoLevel, time.Time{}
+	s.Demand, s.ResumeAfter, s.RedrainAfter = checks.NoLevel, time.Time{}, time.Time{}
 }
 
 // drainEnded, resumeEnded and reasonEnded are how our orders to Slurm went.
@@ -159,9 +175,7 @@ func (s *step) drainEnded(ev EffectEnded) {
 	default:
 		s.DrainedByUs, s.DrainReason = false, ""
 		s.page("drain_failed", "drain_failed", "drain failed: "+ev.Detail)
-		if s.State == Draining {
-			s.wait(retryAfter)
-		}
+		s.RedrainAfter = s.at.Add(retryAfter)
 		return
 	}
 	if s.State == Draining {

@@ -38,15 +38,14 @@ func (s *step) secondFault(ev HardFault) {
 	}
 }
 
-// drainDeadline: the drain is ordered again if it does not stand; jobs are dealt with as policy says.
+// drainDeadline: the drain is ordered again (in settle) if it does not stand; jobs are dealt with as policy says.
 func (s *step) drainDeadline() {
 	s.rearm()
 	if s.marked(MarkOverridden) {
 		return
 	}
 	if s.in.Slurm && !s.DrainedByUs && !s.foreign() {
-		s.redrain()
-		s.wait(retryAfter)
+		s.RedrainAfter = s.at
 		return
 	}
 	waiting := 0

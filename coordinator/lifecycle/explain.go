@@ -191,7 +191,7 @@ func HookSays(n Node, at time.Time) string {
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Due is when the node needs a DeadlinePassed event: its state's deadline, or the end of a hold, of a mark or of the wait
-// before a resume is tried again, whichever is first. Zero: never.
+// before a drain or a resume is tried again, whichever is first. Zero: never.
 func Due(n Node) time.Time {
 	due := n.Deadline
 	earlier := func(t time.Time) {
@@ -208,5 +208,6 @@ func Due(n Node) time.Time {
 	if n.DrainedByUs {
 		earlier(n.ResumeAfter)
 	}
+	earlier(n.RedrainAfter)
 	return due
 }

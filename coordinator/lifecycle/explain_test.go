@@ -117,6 +117,7 @@ func TestDueIsTheFirstOfAll(t *testing.T) {
 		{"a mark that ends before", func(n *Node) {
 			n.Marks = map[string]time.Time{MarkOverridden: noon.Add(2 * time.Hour), MarkAdopted: {}}
 		}, noon.Add(2 * time.Hour)},
+		{"a drain to try again", func(n *Node) { n.RedrainAfter = noon.Add(time.Minute) }, noon.Add(time.Minute)},
 		{"a resume to try again", func(n *Node) { n.DrainedByUs, n.ResumeAfter = true, noon.Add(time.Minute) }, noon.Add(time.Minute)},
 		{"a hold that ends after", func(n *Node) { n.Holds = []Hold{{Owner: "b", Expires: noon.Add(48 * time.Hour)}} }, noon.Add(12 * time.Hour)},
 		{"no deadline at all", func(n *Node) { n.Deadline = time.Time{} }, time.Time{}},

@@ -82,6 +82,7 @@ type Node struct {
 	DrainPending  bool         `json:"drain_pending,omitempty"`  // our drain is ordered and not yet reported done
 	ResumePending bool         `json:"resume_pending,omitempty"` // the same for our resume
 	ResumeAfter   time.Time    `json:"resume_after,omitzero"`    // a resume failed: not ordered again before this
+	RedrainAfter  time.Time    `json:"redrain_after,omitzero"`   // a drain failed: ordered again then, if the node must still be out
 	Rewriting     string       `json:"rewriting,omitempty"`      // Slurm's reason that ours is replacing now
 	PastBoots     []string     `json:"past_boots,omitempty"`     // boots before this one, oldest first: what they say is old news
 	Observed      []string     `json:"observed,omitempty"`       // faults of this boot already noted in observe mode

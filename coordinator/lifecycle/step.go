@@ -185,7 +185,7 @@ const leastWait = time.Second
 // wait sets the deadline to d from now, and to leastWait at least.
 func (s *step) wait(d time.Duration) { s.Deadline = s.at.Add(max(d, leastWait)) }
 
-// settle does what has become due: a hold's end, a resume with nothing in its way, a rung, a screen on an idle node.
+// settle does what has become due: a hold's end, a drain that failed, a resume with nothing in its way, a rung, a screen on an idle node.
 func (s *step) settle() {
 	s.Holds = slices.DeleteFunc(s.Holds, func(h Hold) bool { return !h.Expires.IsZero() && !s.at.Before(h.Expires) })
 	if len(s.Holds) == 0 {
@@ -199,6 +199,7 @@ func (s *step) settle() {
 	if !s.at.Before(s.ResumeAfter) {
 		s.ResumeAfter = time.Time{}
 	}
+	s.redrainIfDue()
 	s.resumeIfDue()
 	s.rungIfDue()
 	s.screenIfDue()

@@ -290,7 +290,7 @@ func show(t *testing.T, n Node) string {
 	}
 	var out strings.Builder
 	for _, k := range []string{"state", "marks", "holds", "lost", "reasons", "suspended", "case", "deadline", "want", "screen",
-		"drained_by_us", "drain_reason", "drain_pending", "resume_pending", "foreign_resumes", "past", "reboots"} {
+		"drained_by_us", "drain_reason", "drain_pending", "redrain_after", "resume_pending", "foreign_resumes", "past", "reboots"} {
 		if v, ok := fields[k]; ok {
 			fmt.Fprintf(&out, "%s: %s\n", k, v)
 		}

@@ -29,11 +29,11 @@ func (s *step) any(ev Event) (done bool, err error) {
 	case Seen:
 		return !s.see(ev.Inventory), nil
 	case HardFault:
-		return s.oldNews(ev.Finding) || !s.acts(ev.Finding, "revoked the certificate and drained"), nil
+		return oldNews(s.Node, ev.Finding) || !s.acts(ev.Finding, "revoked the certificate and drained"), nil
 	case SoftFault:
-		return s.oldNews(ev.Finding) || !s.acts(ev.Finding, "suspended the certificate and drained"), nil
+		return oldNews(s.Node, ev.Finding) || !s.acts(ev.Finding, "suspended the certificate and drained"), nil
 	case ResetWanted:
-		return s.oldNews(ev.Finding) || !s.acts(ev.Finding, "drained for a GPU reset"), nil
+		return oldNews(s.Node, ev.Finding) || !s.acts(ev.Finding, "drained for a GPU reset"), nil
 	case Screened:
 		return s.match(ev), nil
 	case JobsChanged:
@@ -160,8 +160,8 @@ func sameInventory(a, b checks.Inventory) bool {
 }
 
 // oldNews reports whether the finding is from an earlier boot: since then the certificate has ended by itself.
-func (s *step) oldNews(f checks.Finding) bool {
-	return f.BootID != "" && f.BootID != s.BootID && slices.Contains(s.PastBoots, f.BootID)
+func oldNews(n Node, f checks.Finding) bool {
+	return f.BootID != "" && f.BootID != n.BootID && slices.Contains(n.PastBoots, f.BootID)
 }
 
 // match ties a screen's end to the one asked for and reports whether it is of no use: of another boot, or the answer

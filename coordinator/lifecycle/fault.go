@@ -40,6 +40,29 @@ func (s *step) acts(f checks.Finding, would string) bool {
 	return false
 }
 
+// Counted reports whether ev is a fault that counts towards a storm, and under what reason. A storm counts faults, not
+// drains, so one that is only observed counts as well. Not so one of an earlier boot, one on a node that is out of our care
+// or waits for its vendor, and one of a check that is off.
+func Counted(n Node, ev Event, p policy.Policy) (reason string, ok bool) {
+	var f checks.Finding
+	switch ev := ev.(type) {
+	case HardFault:
+		f = ev.Finding
+	case SoftFault:
+		f = ev.Finding
+	default:
+		return "", false
+	}
+	switch n.State {
+	case "", Retired, RMA:
+		return "", false
+	}
+	if oldNews(n, f) || mode(p, f.Check) == policy.Off {
+		return "", false
+	}
+	return Cause(f), true
+}
+
 // hardFault is a hard fault on a node that may still hold a certificate: it goes first, in this same step.
 func (s *step) hardFault(f checks.Finding, own bool) {
 	wasHard := s.Case != nil && s.Case.Hard

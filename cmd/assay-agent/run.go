@@ -66,12 +66,16 @@ var errAnew = errors.New("the identity has changed")
 // a restart would.
 func runDaemon(ctx context.Context, cfg config, log *slog.Logger) error {
 	// What hangs in the driver must not hold up the stop: systemd kills what is left of the group.
+	stopped := make(chan struct{})
+	defer close(stopped)
 	context.AfterFunc(ctx, func() {
 		notify(log, daemon.SdNotifyStopping)
-		time.AfterFunc(stopTimeout, func() {
+		select {
+		case <-stopped:
+		case <-time.After(stopTimeout):
 			log.Error("stop took too long, ending at once")
 			os.Exit(exitFault)
-		})
+		}
 	})
 	for {
 		err := runOnce(ctx, cfg, log)

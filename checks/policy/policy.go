@@ -126,6 +126,7 @@ type Lifecycle struct {
 	OverrideFor      Duration `json:"override_for" yaml:"override_for"`
 	PersonDeadline   Duration `json:"person_deadline" yaml:"person_deadline"` // a case waiting for a person pages again
 	RMAQuiet         Duration `json:"rma_quiet" yaml:"rma_quiet"`             // an RMA without movement pages
+	AutoRMA          bool     `json:"auto_rma" yaml:"auto_rma"`               // two checks, independently, on one part that asks for rma open the RMA; false: a person does
 	HardCaseLevel    string   `json:"hard_case_level" yaml:"hard_case_level"` // level that ends a case opened by a hard fault
 	SoftCaseLevel    string   `json:"soft_case_level" yaml:"soft_case_level"`
 	SlurmInterval    Duration `json:"slurm_interval" yaml:"slurm_interval"` // between reads of Slurm's whole fleet

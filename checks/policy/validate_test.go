@@ -72,7 +72,7 @@ func TestValidate(t *testing.T) {
 func TestNoFieldGoesUnchecked(t *testing.T) {
 	unlimited := map[string]bool{ // every value of these is meaningful
 		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
-		"ECC.RequireEnabled": true, "Checks": true, "XID.Actions": true,
+		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true,
 	}
 	var walk func(path string, get func(*Policy) reflect.Value, typ reflect.Type)
 	walk = func(path string, get func(*Policy) reflect.Value, typ reflect.Type) {

@@ -169,6 +169,9 @@ func (s *step) rungIfDue() {
 		s.remedy(EffectPowerCycle, map[string]string{})
 	default:
 		s.Case.Owner = OnCall
+		if s.rmaIfDue(); s.State == RMA {
+			return
+		}
 		s.rearm()
 		s.page("needs_person", "needs_person "+s.Name, s.Reasons[0]+"; "+needs(s.Node))
 	}

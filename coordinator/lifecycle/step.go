@@ -202,6 +202,7 @@ func (s *step) settle() {
 	s.redrainIfDue()
 	s.resumeIfDue()
 	s.rungIfDue()
+	s.rmaIfDue()
 	s.screenIfDue()
 }
 

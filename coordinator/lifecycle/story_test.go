@@ -158,6 +158,8 @@ func (w *world) setPolicy(t *testing.T, input string) string {
 			w.in.Policy.Checks[strings.TrimPrefix(k, "checks.")] = policy.Check{Mode: policy.Mode(v)}
 		case k == "slurm":
 			w.in.Slurm = v == "yes"
+		case k == "auto_rma":
+			l.AutoRMA = v == "yes"
 		case k == "drain_job":
 			l.DrainJob = v
 		case k == "drain_gang":

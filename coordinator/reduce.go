@@ -70,8 +70,3 @@ func bounded(evs []lifecycle.Event) (kept []lifecycle.Event, more int) {
 	}
 	return kept, more
 }
-
-// faultReason is the word that the guard counts a finding under: the check and, where there is one, its code.
-func faultReason(f checks.Finding) string {
-	return lifecycle.Cause(f)
-}

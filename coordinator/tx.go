@@ -131,15 +131,10 @@ func (t *tx) apply(name string, ev lifecycle.Event, by string) error {
 	return nil
 }
 
-// note tells the guard of every fault, acted on or not: a storm is counted in faults, not in drains.
+// note tells the guard of a fault that counts, acted on or not: a storm is counted in faults, not in drains.
 func (t *tx) note(n lifecycle.Node, ev lifecycle.Event, c guard.Census) {
-	var reason string
-	switch ev := ev.(type) {
-	case lifecycle.HardFault:
-		reason = faultReason(ev.Finding)
-	case lifecycle.SoftFault:
-		reason = faultReason(ev.Finding)
-	default:
+	reason, counts := lifecycle.Counted(n, ev, t.policy)
+	if !counts {
 		return
 	}
 	chassis := n.Inventory.NodeSerial

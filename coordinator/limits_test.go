@@ -166,19 +166,19 @@ func TestPowerCycleOfALeaderThatDied(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		mark string
-		at   time.Duration // after it was recorded; its time is 40 minutes
+		at   time.Duration // after it was recorded; its time is 45 minutes
 		want bool
 	}{
 		{"not ordered yet", "", 0, true},
 		{"just now", noon.Format(time.RFC3339), time.Second, false},
-		{"half its time", noon.Format(time.RFC3339), 20 * time.Minute, false},
-		{"more than half its time", noon.Format(time.RFC3339), 20*time.Minute + time.Second, true},
-		{"again, a while ago", noon.Add(21 * time.Minute).Format(time.RFC3339), 30 * time.Minute, false},
-		{"its time is over", noon.Format(time.RFC3339), 40 * time.Minute, false},
+		{"a third of its time", noon.Format(time.RFC3339), 15 * time.Minute, false},
+		{"more than a third of its time", noon.Format(time.RFC3339), 15*time.Minute + time.Second, true},
+		{"again, a while ago", noon.Add(16 * time.Minute).Format(time.RFC3339), 30 * time.Minute, false},
+		{"its time is over", noon.Format(time.RFC3339), 45 * time.Minute, false},
 		{"at no time that can be read", "before", 30 * time.Minute, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := pending{Effect: wire.Effect{Kind: lifecycle.EffectPowerCycle, Created: created, Deadline: created.Add(40 * time.Minute)}}
+			e := pending{Effect: wire.Effect{Kind: lifecycle.EffectPowerCycle, Created: created, Deadline: created.Add(45 * time.Minute)}}
 			if tt.mark != "" {
 				e.Args = map[string]string{argOrdered: tt.mark}
 			}

@@ -11,7 +11,7 @@ import (
 
 // argOrdered marks a power cycle with the time at which it was about to be given to the site's hook, RFC 3339. It cannot be
 // taken back, and given twice in a row it would cut off the boot that it began. Who finds the mark of a leader that died
-// cannot know whether the hook was ever asked: the node has half of the reboot's time to boot, and then it is asked again.
+// cannot know whether the hook was ever asked: the node has a third of the reboot's time to boot, and then it is asked again.
 const argOrdered = "ordered"
 
 // mayOrder reports whether the power cycle was not ordered yet, or so long ago that it has not worked.
@@ -21,7 +21,7 @@ func mayOrder(e pending, now time.Time) bool {
 		return true
 	}
 	at, err := time.Parse(time.RFC3339, mark)
-	return err == nil && now.Sub(at) > e.Deadline.Sub(e.Created)/2 && now.Before(e.Deadline)
+	return err == nil && now.Sub(at) > e.Deadline.Sub(e.Created)/3 && now.Before(e.Deadline)
 }
 
 // carryPower carries out power cycles by the site's own hook, one after the other.

@@ -41,7 +41,7 @@ func newPlot(t *testing.T) *plot {
 	p.saved, p.power = filepath.Join(dir, "saved"), filepath.Join(dir, "power.log")
 	cycle := filepath.Join(dir, "power-cycle")
 	o := byProlog(options{
-		policy:  policyOf{more: "  drain_deadline: 2s\n  reboot_deadline: 20s\n  drain_job: requeue\n  drain_gang: kill\n"},
+		policy:  policyOf{more: "  drain_deadline: 2s\n  reboot_deadline: 30s\n  drain_job: requeue\n  drain_gang: kill\n"},
 		control: []string{"--slurm-deadline", "1s", "--page-webhook", pager.URL, "--power-cycle", cycle},
 	})
 	o.policy.more += "  budget: 6s\n  permit_wait: 12s\n" // of the hooks: a prolog asks on while the control plane comes back

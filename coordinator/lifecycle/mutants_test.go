@@ -27,7 +27,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"Unknown certifies", "any.go", "return ev.Verdict == checks.Pass &&", "return ev.Verdict != checks.Fail &&"},
 	{"any pass resumes, however shallow", "screening.go", "ev.Level >= enough", "(true || ev.Level >= enough)"},
 	{"the prolog that found a soft fault is its retest", "suspect.go", "		s.fault(f)\n		if s.asked {", "		s.fault(f)\n		if true {"},
-	{"an earlier boot's fault takes the node", "any.go", `return f.BootID != "" && f.BootID != s.BootID`, `return false && f.BootID != s.BootID`},
+	{"an earlier boot's fault takes the node", "any.go", `return f.BootID != "" && f.BootID != n.BootID`, `return false && f.BootID != n.BootID`},
 	{"an answer to an old question counts", "any.go", `if s.Screen == "" || s.Screen != ScreenPending && s.Screen != ev.Screen {`, `if false {`},
 	{"observe mode acts", "fault.go", "	case policy.Observe:\n", "	case policy.Observe:\n		return true\n"},
 	{"a foreign resume is answered for ever", "slurm.go", "s.ForeignResumes > 1", "s.ForeignResumes > 100"},

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -143,6 +144,9 @@ func (c *config) complete(faults *strictyaml.Error, lines strictyaml.Lines) {
 			return
 		}
 		faults.Add(0, 0, "--"+strings.ReplaceAll(path, "_", "-"), format, args...)
+	}
+	if !filepath.IsAbs(c.StateDir) {
+		add("state_dir", "%q: want an absolute path", c.StateDir)
 	}
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {

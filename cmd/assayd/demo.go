@@ -72,6 +72,9 @@ func demo(ctx, forever context.Context, bin, dir string, keep bool) (err error) 
 		}
 		defer os.RemoveAll(dir)
 	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
 	n := &narrator{start: time.Now(), colour: term.IsTerminal(int(os.Stdout.Fd())) && os.Getenv("NO_COLOR") == ""}
 	var names []string
 	for i := 1; i <= 8; i++ {

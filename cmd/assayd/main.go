@@ -59,9 +59,18 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.AddCommand(serveCommand(), configCommand(), demoCommand())
+	for _, c := range append(cmd.Commands(), cmd) {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("%s takes no argument %q", c.CommandPath(), args[0])}
+			}
+			return nil
+		}
+	}
 	return cmd
 }
 

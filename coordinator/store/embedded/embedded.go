@@ -85,9 +85,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.lock.Close()
 		return nil, err
 	}
-	if s.etcd, err = embed.StartEtcd(config(dir, cfg.Name, client, &slogCore{log: cfg.Logger.With("part", "etcd"), closing: &s.closing})); err != nil {
+	if s.etcd, err = startEtcd(config(dir, cfg.Name, client, &slogCore{log: cfg.Logger.With("part", "etcd"), closing: &s.closing})); err != nil {
 		s.release()
-		return nil, fmt.Errorf("etcd in %s: %w", dir, err)
+		return nil, &DataError{Dir: dir, Err: err}
 	}
 	select {
 	case <-s.etcd.Server.ReadyNotify():
@@ -107,6 +107,30 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.Endpoints = []string{"http://" + s.etcd.Clients[0].Addr().String()}
 	}
 	return s, nil
+}
+
+// startEtcd is embed.StartEtcd with an error where that panics: on a disk that is full, on data that cannot be read.
+func startEtcd(cfg *embed.Config) (e *embed.Etcd, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return embed.StartEtcd(cfg)
+}
+
+// A DataError says that etcd does not start on its directory.
+type DataError struct {
+	Dir string
+	Err error
+}
+
+func (e *DataError) Error() string { return fmt.Sprintf("etcd in %s: %v", e.Dir, e.Err) }
+func (e *DataError) Unwrap() error { return e.Err }
+
+// Hint says what to do.
+func (e *DataError) Hint() string {
+	return "make room on the disk of " + e.Dir + ", or restore it from a backup; it holds the fleet's state and authority, so keep what is there"
 }
 
 // Err gives the error that made a running server stop, if one does.

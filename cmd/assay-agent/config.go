@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/assay-gpu/assay/agent/identity"
+	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/strictyaml"
 	"github.com/assay-gpu/assay/coordinator/authority"
@@ -61,7 +62,7 @@ func hardwareFlags(c *cobra.Command) *configFlags {
 	d := defaults()
 	f := &configFlags{set: c.Flags()}
 	f.set.StringVar(&f.file, "config", "", "configuration `FILE` (default "+defaultConfig+", if it is there)")
-	f.set.StringVar(&f.flag.Node, "node", "", "this node's `NAME` (default: as enrolled, else $SLURMD_NODENAME, else the host name)")
+	f.set.StringVar(&f.flag.Node, "node", "", "this node's `NAME` (default: as enrolled, else as --sim has it, else $SLURMD_NODENAME, else the host name)")
 	f.set.StringVar(&f.flag.RunDir, "run-dir", d.RunDir, "sockets and what holds for one boot: `DIR`")
 	f.set.StringVar(&f.flag.StateDir, "state-dir", d.StateDir, "identity, certificate, spool and evidence: `DIR`")
 	f.set.StringVar(&f.flag.Kmsg, "kmsg", d.Kmsg, "kernel log `FILE`")
@@ -125,15 +126,20 @@ func (f *configFlags) load() (config, error) {
 		return c, usage(errors.Join(faults...))
 	}
 	if c.Node == "" {
-		c.Node = nodeName(c.StateDir)
+		c.Node = nodeName(c.StateDir, c.Sim)
 	}
 	return c, nil
 }
 
 // nodeName is the node's name when none was given.
-func nodeName(stateDir string) string {
+func nodeName(stateDir, simDir string) string {
 	if id, err := identity.Load(stateDir); err == nil && id.Node != "" {
 		return id.Node
+	}
+	if simDir != "" {
+		if s, err := sim.Read(simDir); err == nil && authority.ValidName(s.Node) {
+			return s.Node
+		}
 	}
 	if n := os.Getenv("SLURMD_NODENAME"); authority.ValidName(n) {
 		return n

@@ -20,7 +20,7 @@ func newEnroll() *cobra.Command {
 			"`assay node enroll NODE` on the control host and works once. A daemon that runs takes the identity up by itself.",
 		Example: "  assay-agent enroll --token assay1.eyJ1…\n  ssh control assay node enroll gpu001 | assay-agent enroll --token -",
 	}
-	c.Flags().StringVar(&token, "token", "", "the `TOKEN`; - reads it from standard input")
+	c.Flags().StringVar(&token, "token", "", "the `TOKEN`; - takes the first one on standard input")
 	c.Flags().StringVar(&stateDir, "state-dir", defaults().StateDir, "where the identity is kept: `DIR`")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if token == "" {
@@ -31,7 +31,7 @@ func newEnroll() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			token = string(data)
+			token = firstToken(string(data))
 		}
 		id, err := identity.Enroll(c.Context(), stateDir, strings.TrimSpace(token))
 		if err != nil {
@@ -41,6 +41,16 @@ func newEnroll() *cobra.Command {
 		return err
 	}
 	return c
+}
+
+// firstToken is the first word that is a token: what is piped in may be the table that `assay node enroll` prints.
+func firstToken(text string) string {
+	for word := range strings.FieldsSeq(text) {
+		if strings.HasPrefix(word, "assay1.") {
+			return word
+		}
+	}
+	return text
 }
 
 // socketPath is where to ask a running agent: the socket given, else the node's own if it is there, else the common one.

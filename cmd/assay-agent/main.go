@@ -89,6 +89,8 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("assay-agent {{.Version}}\n")
 	root.SetFlagErrorFunc(flagFaults)
 	root.AddCommand(newRun(), newCheck(), newStatus(), newCapture(), newEnroll(), newProbe(), newSim(), newVersion())
+	root.InitDefaultCompletionCmd()
+	strictArgs(root)
 	return root
 }
 

@@ -22,6 +22,28 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error { return usage(check(c, args)) }
 }
 
+// strictArgs makes a command that only has others under it refuse a name it does not know, and cobra's own commands take
+// wrong arguments for a fault of usage as ours do.
+func strictArgs(c *cobra.Command) {
+	if c.HasSubCommands() && !c.Runnable() {
+		c.Args = cobra.NoArgs
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			err := check(c, args)
+			var exit *exitError
+			if errors.As(err, &exit) {
+				return err
+			}
+			return usage(err)
+		}
+	}
+	for _, sub := range c.Commands() {
+		strictArgs(sub)
+	}
+}
+
 // flagFaults turns the first fault pflag met into all there are: every unknown flag and every value that does not parse.
 func flagFaults(c *cobra.Command, first error) error {
 	var faults []error

@@ -77,7 +77,7 @@ func (c *Coordinator) Enroll(ctx context.Context, e wire.Enroll) (wire.Enrolled,
 		hash := hex.EncodeToString(sum[:])
 		r, ok := t.base.tokens[hash]
 		if !ok || r.Node != e.Node {
-			return &authority.TokenError{Why: "not known, or used before"}
+			return &authority.TokenError{Why: "not known, used before, or expired"}
 		}
 		if err := authority.Check(r, e.Secret, t.now); err != nil {
 			return err

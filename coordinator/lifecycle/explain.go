@@ -69,7 +69,7 @@ func next(n Node) string {
 	case Remediating:
 		return fmt.Sprintf("screened at %s when the %s is done; %s if it fails", n.Case.Level, n.Case.Rung, nextRung(n.Case.Rung))
 	case RMA:
-		return "the intake screen when the part is back: assay rma update " + n.Name
+		return "the intake screen when the part is back: assay rma update " + n.Name + " --outcome TEXT"
 	case Retired:
 		return "nothing: assay does not manage it any more"
 	}
@@ -80,13 +80,13 @@ func next(n Node) string {
 func needs(n Node) string {
 	switch {
 	case n.Case.Cause == CauseOrder:
-		return "resume it: assay node resume " + n.Name
+		return "resume it: assay node resume " + n.Name + " --reason TEXT"
 	case n.Case.Action == checks.RMA:
-		return "the part goes back to the vendor: assay rma open " + n.Case.ID
+		return "the part goes back to the vendor: assay rma open " + n.Case.ID + " --reason TEXT"
 	case n.Case.Action == checks.FixConfig:
-		return "change the setting, then: assay node resume " + n.Name
+		return "change the setting, then: assay node resume " + n.Name + " --reason TEXT"
 	}
-	return "automatic repair is spent; look at the node, then: assay node resume " + n.Name + " or assay rma open " + n.Case.ID
+	return "automatic repair is spent; look at the node, then: assay node resume " + n.Name + " --reason TEXT, or: assay rma open " + n.Case.ID + " --reason TEXT"
 }
 
 // Explain says why the node is where it is, most decisive first, and what happens next.

@@ -128,9 +128,9 @@ func (s *step) orderResume(ev OrderResume) error {
 	case Remediating:
 		return s.illegal(ev, "a "+s.Case.Rung+" is under way", "it is screened when that is done; or --accept-risk="+RiskNoCertificate)
 	case RMA:
-		return s.illegal(ev, "its part is with the vendor", "assay rma update, with the outcome")
+		return s.illegal(ev, "its part is with the vendor", "assay rma update "+s.Name+" --outcome TEXT")
 	default:
-		return s.illegal(ev, "it has never been certified", "assay screen start "+s.Name)
+		return s.illegal(ev, "it has never been certified", next(s.Node))
 	}
 	return nil
 }

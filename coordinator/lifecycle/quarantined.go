@@ -22,7 +22,7 @@ func (s *step) quarantined(ev Event) error {
 	case OrderRMA:
 		s.sendBack(ev)
 	case OrderRepaired:
-		return s.illegal(ev, "no part of it is with the vendor", "assay rma open first, or assay node resume")
+		return s.illegal(ev, "no part of it is with the vendor", "first: assay rma open "+s.Case.ID+" --reason TEXT, or: assay node resume "+s.Name+" --reason TEXT")
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (s *step) withheld(ev Event) error {
 		s.Want = s.Case.Level
 		s.page("withheld", "withheld "+s.Case.Cause, s.Reasons[0]+"; still withheld, not drained")
 	case OrderRMA, OrderRepaired:
-		return s.illegal(ev, "it is not drained", "drain it first: assay node drain "+s.Name)
+		return s.illegal(ev, "it is not drained", "drain it first: assay node drain "+s.Name+" --reason TEXT")
 	}
 	return nil
 }

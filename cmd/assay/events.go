@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,15 +36,18 @@ given to --after to go on from there.`,
 			cmd.MarkFlagsMutuallyExclusive("last", "after")
 		},
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
-			_, only, err := nodeNames(hosts)
+			list, only, err := nodeNames(hosts)
 			if err != nil {
 				return err
 			}
 			if last < 0 {
 				return &usageError{fmt.Sprintf("--last %d: want a count", last), ""}
 			}
+			if ask.After != "" && !isCursor(ask.After) {
+				return &usageError{fmt.Sprintf("--after %q: no cursor", ask.After), "a cursor is 16 hex digits, as each entry has with -o json"}
+			}
 			if ask.After == "" {
-				ask.Last = &last
+				ask.Last, ask.Nodes = &last, list
 			}
 			if !ask.Follow {
 				var cancel context.CancelFunc
@@ -53,6 +57,12 @@ given to --after to go on from there.`,
 			return a.printEvents(ctx, c, ask, only)
 		},
 	})
+}
+
+// isCursor says whether text has a cursor's form.
+func isCursor(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == 16
 }
 
 // printEvents prints entries; while following it reconnects after the last one it saw, with full jitter.
@@ -65,7 +75,7 @@ func (a *app) printEvents(ctx context.Context, c *client.Client, ask client.Even
 				break
 			}
 			try = 0
-			ask.After, ask.Last = e.Cursor, nil
+			ask.After, ask.Last, ask.Nodes = e.Cursor, nil, ""
 			if len(only) > 0 && !slices.Contains(only, e.Node) {
 				continue
 			}

@@ -91,7 +91,7 @@ func FuzzBodies(f *testing.F) {
 // FuzzQueries sends any path and query to the reading endpoints.
 func FuzzQueries(f *testing.F) {
 	for _, s := range []string{wire.PathNodes + "?names=gpu[001-003]", wire.PathNodes + "/gpu001/history", wire.PathNodes + "/gpu001/explain", wire.PathEvents + "?last=3",
-		wire.PathEvents + "?after=c00000001", wire.PathCases + "?open=1", wire.PathCases + "/Q-7F3K", wire.PathCerts + "/gpu001", wire.PathFleet, wire.PathGuard, "//v1/../fleet", "/v1/nodes/%00"} {
+		wire.PathEvents + "?after=0000000000000001", wire.PathCases + "?open=1", wire.PathCases + "/Q-7F3K", wire.PathCerts + "/gpu001", wire.PathFleet, wire.PathGuard, "//v1/../fleet", "/v1/nodes/%00"} {
 		f.Add(s)
 	}
 	h := newHandler(f, nil)

@@ -137,7 +137,8 @@ func (s *Server) setPolicy(c call) (any, error) {
 
 type eventsAsk struct {
 	after  string
-	last   int // -1: not asked for
+	last   int      // -1: not asked for
+	nodes  []string // whose last; empty: of all
 	follow bool
 }
 
@@ -157,6 +158,14 @@ func eventsQuery(r *http.Request) (eventsAsk, error) {
 		q.last = n
 	}
 	var err error
+	if list := r.URL.Query().Get("nodes"); list != "" {
+		if q.last < 0 {
+			return q, Errorf(http.StatusBadRequest, "nodes says whose entries last counts, and goes with it")
+		}
+		if q.nodes, err = hostlist.Expand(list); err != nil {
+			return q, Errorf(http.StatusBadRequest, "nodes: %v", err)
+		}
+	}
 	q.follow, err = flag(r, "follow")
 	return q, err
 }

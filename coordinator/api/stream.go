@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,7 +48,8 @@ func (s *Server) nextDesired(ctx context.Context, node string, have uint64) (wir
 	return s.backend.Agents.Desired(ctx, node, have)
 }
 
-// events sends history entries after a cursor, or the last few, one a line, and goes on with follow.
+// events sends history entries after a cursor, or the last few, of all nodes or of some, one a line, and goes on with
+// follow: then with every entry, so that the reader's cursor moves on.
 func (s *Server) events(c call) (any, error) {
 	q, err := eventsQuery(c.r)
 	if err != nil {
@@ -60,13 +63,21 @@ func (s *Server) events(c call) (any, error) {
 	out := newLines(c.w)
 	after := q.after
 	if q.last >= 0 {
-		// One more than asked for, so that with last=0 there is a cursor to follow from.
-		es, err := s.backend.History.Last(ctx, q.last+1)
+		// One more than asked for, so that with last=0 there is a cursor to follow from. Nobody knows how far back the last
+		// few of some nodes lie: then all that is kept.
+		n := q.last + 1
+		if len(q.nodes) > 0 {
+			n = math.MaxInt
+		}
+		es, err := s.backend.History.Last(ctx, n)
 		if err != nil {
 			return nil, err
 		}
 		if len(es) > 0 {
 			after = es[len(es)-1].Cursor
+		}
+		if len(q.nodes) > 0 {
+			es = slices.DeleteFunc(es, func(e wire.HistoryEntry) bool { return !slices.Contains(q.nodes, e.Node) })
 		}
 		for _, e := range es[max(0, len(es)-q.last):] {
 			if err := out.write(e); err != nil {

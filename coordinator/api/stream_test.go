@@ -127,7 +127,7 @@ func TestEvents(t *testing.T) {
 	if es := read(""); len(es) != 1203 || es[0] != "e0" || es[1202] != "e1202" {
 		t.Errorf("all: %d entries", len(es))
 	}
-	if es := read("?after=c00001201"); strings.Join(es, " ") != "e1201 e1202" {
+	if es := read("?after=00000000000004b1"); strings.Join(es, " ") != "e1201 e1202" {
 		t.Errorf("after a cursor: %v", es)
 	}
 	if es := read("?last=2"); strings.Join(es, " ") != "e1201 e1202" {
@@ -136,12 +136,20 @@ func TestEvents(t *testing.T) {
 	if es := read("?last=0"); len(es) != 0 {
 		t.Errorf("last none: %v", es)
 	}
-	status, body, h := do(t, alice, "GET", r.url+wire.PathEvents+"?after=gone", nil)
+	r.plane.Record(wire.HistoryEntry{Node: "gpu002", Event: "other"})
+	if es := read("?last=2&nodes=gpu%5B001,003%5D"); strings.Join(es, " ") != "e1201 e1202" {
+		t.Errorf("last two of some nodes: %v", es)
+	}
+	status, body, h := do(t, alice, "GET", r.url+wire.PathEvents+"?last=1&nodes=gpu%5B1-", nil)
+	wantProblem(t, "a bad hostlist", 400, status, body, h)
+	status, body, h = do(t, alice, "GET", r.url+wire.PathEvents+"?nodes=gpu001", nil)
+	wantProblem(t, "nodes without last", 400, status, body, h)
+	status, body, h = do(t, alice, "GET", r.url+wire.PathEvents+"?after=gone", nil)
 	wantProblem(t, "a cursor that is gone", 410, status, body, h)
 
 	sc := stream(t, alice, r.url+wire.PathEvents+"?last=1&follow=true")
 	var e wire.HistoryEntry
-	if !nextLine(t, sc, &e) || e.Event != "e1202" {
+	if !nextLine(t, sc, &e) || e.Event != "other" {
 		t.Fatalf("following begins with %+v", e)
 	}
 	r.plane.Record(wire.HistoryEntry{Event: "news"})

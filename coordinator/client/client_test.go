@@ -295,7 +295,7 @@ func TestEvents(t *testing.T) {
 	if got := read(client.EventsAsk{Last: &one}); strings.Join(got, " ") != "e2" {
 		t.Errorf("the last: %v", got)
 	}
-	if got := read(client.EventsAsk{After: "c00000001"}); strings.Join(got, " ") != "e1 e2" {
+	if got := read(client.EventsAsk{After: "0000000000000001"}); strings.Join(got, " ") != "e1 e2" {
 		t.Errorf("after the first: %v", got)
 	}
 	var got []string

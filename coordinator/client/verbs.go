@@ -142,6 +142,7 @@ type EventsAsk struct {
 	After  string // after this cursor; "": from the oldest kept, unless Last is set
 	Last   *int   // the newest so many
 	Follow bool   // and then those to come
+	Nodes  string // with Last: the newest so many of these nodes, a hostlist; what follows is of all
 }
 
 // Events reads history entries, oldest first. It ends after the first error; with Follow it ends with ctx.
@@ -153,6 +154,9 @@ func (c *Client) Events(ctx context.Context, ask EventsAsk) iter.Seq2[wire.Histo
 		}
 		if ask.Last != nil {
 			q.Set("last", strconv.Itoa(*ask.Last))
+		}
+		if ask.Nodes != "" {
+			q.Set("nodes", ask.Nodes)
 		}
 		if ask.Follow {
 			q.Set("follow", "true")

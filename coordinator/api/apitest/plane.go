@@ -127,7 +127,7 @@ func (p *Plane) record(e wire.HistoryEntry) {
 	if e.At.IsZero() {
 		e.At = p.Now()
 	}
-	e.Cursor = fmt.Sprintf("c%08d", len(p.history)+1)
+	e.Cursor = fmt.Sprintf("%016x", len(p.history)+1)
 	p.history = append(p.history, e)
 	p.wake()
 }
@@ -344,11 +344,11 @@ func (p *Plane) Certificate(_ context.Context, node string) (certificate.Certifi
 func (p *Plane) Entries(ctx context.Context, after string, limit int, wait bool) ([]wire.HistoryEntry, error) {
 	from := 0
 	if after != "" {
-		n, err := strconv.Atoi(strings.TrimPrefix(after, "c"))
+		n, err := strconv.ParseInt(after, 16, 64)
 		if err != nil {
 			return nil, api.Errorf(http.StatusGone, "cursor %s is gone", after)
 		}
-		from = n
+		from = int(n)
 	}
 	var es []wire.HistoryEntry
 	err := p.await(ctx, func() bool {
@@ -362,5 +362,5 @@ func (p *Plane) Entries(ctx context.Context, after string, limit int, wait bool)
 func (p *Plane) Last(_ context.Context, n int) ([]wire.HistoryEntry, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.history[max(0, len(p.history)-n):]), nil
+	return slices.Clone(p.history[max(0, len(p.history)-max(n, 0)):]), nil
 }

@@ -75,8 +75,8 @@ func (a *app) nodeDrainCmd() *cobra.Command {
 	var v wire.NodeVerb
 	return a.command(spec{
 		use: "drain HOSTLIST... --reason TEXT", short: "Take nodes out of service", args: cobra.MinimumNArgs(1),
-		long: `No new jobs start on the nodes; those that run go on. A case is opened, and the node comes back by itself once a
-screen passes; to keep it out, use assay node hold.`,
+		long: `No new jobs start on the nodes; those that run go on. A case is opened, and the nodes stay out until assay node resume:
+what a person has drained does not come back by itself.`,
 		example: `  assay node drain gpu003 --reason 'fan noise, ticket 4711'
   assay node drain 'gpu[017-032]' --reason 'rack 2 power work' --yes`,
 		flags: func(cmd *cobra.Command) { reasonFlag(cmd, &v.Reason); a.yesFlag(cmd) },
@@ -184,8 +184,8 @@ func (a *app) nodeResumeCmd() *cobra.Command {
 	var risks []string
 	return a.command(spec{
 		use: "resume HOSTLIST... --reason TEXT", short: "Put nodes back in service", args: cobra.MinimumNArgs(1),
-		long: `A resume needs a fresh certificate of the level that the node's case demands; without one it is refused unless you
-accept the risk by name. A drain under way is cancelled.
+		long: `A resume needs a fresh certificate of the level that the node's case demands. Without one the node is screened first,
+and resumed when that passes; to resume it unscreened, accept the risk by name. A drain under way is cancelled.
 
 A range that holds nodes out of service for a fault is refused: name each such node by itself, confirm on the
 terminal, or accept the risk "quarantined". Nodes of a range that are in service already are left alone.`,

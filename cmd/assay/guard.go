@@ -19,7 +19,7 @@ func (a *app) guardCmd() *cobra.Command {
 	return a.groupCmd("guard", "Show and stop automatic action", "  assay guard show\n  assay guard freeze --reason 'bad driver rollout'",
 		a.guardShowCmd(),
 		a.guardVerbCmd("freeze", "Stop all automatic action", "Nothing is drained, reset, rebooted or refused by assay until thawed. Hard faults still revoke certificates.",
-			"  assay guard freeze --reason 'bad driver rollout'", (*client.Client).Freeze),
+			"  assay guard freeze --reason 'bad driver rollout'", freeze),
 		a.guardVerbCmd("thaw", "Let automatic action go on", "Steps held back meanwhile follow within the budgets.",
 			"  assay guard thaw --reason 'rollout undone'", (*client.Client).Thaw))
 }
@@ -47,9 +47,20 @@ func (a *app) guardVerbCmd(verb, short, long, example string, do func(*client.Cl
 			if err != nil {
 				return err
 			}
+			if g.Frozen && g.FrozenWhy != reason {
+				fmt.Fprintf(a.err, "it was frozen already, by %s: %s; that stands, and your reason is not kept\n", clean(g.FrozenBy), clean(g.FrozenWhy))
+			}
 			return a.emit(g, func() error { return a.showGuard(g) })
 		},
 	})
+}
+
+// freeze leaves a guard that is frozen as it is: who froze it first has to be asked before it is thawed.
+func freeze(c *client.Client, ctx context.Context, reason string) (wire.Guard, error) {
+	if g, err := c.Guard(ctx); err != nil || g.Frozen && reason != "" {
+		return g, err
+	}
+	return c.Freeze(ctx, reason)
 }
 
 func (a *app) showGuard(g wire.Guard) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/client"
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -22,7 +23,7 @@ func (a *app) operatorCmd() *cobra.Command {
 
 func (a *app) operatorIssueCmd() *cobra.Command {
 	var dir string
-	var ttl time.Duration
+	ttl := policy.Duration(30 * 24 * time.Hour)
 	return a.command(spec{
 		use: "issue NAME", short: "Make an operator's certificate", args: cobra.ExactArgs(1),
 		long: `Writes NAME.crt, NAME.key and ca.crt into a directory. The private key is made here and never leaves; it is as good
@@ -31,7 +32,7 @@ as root on the fleet until the certificate expires.`,
   assay --server https://control1:7420 --cert alice.crt --key alice.key --ca ca.crt fleet`,
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVarP(&dir, "dir", "d", ".", "directory for the files; it is made if need be")
-			cmd.Flags().DurationVar(&ttl, "ttl", 30*24*time.Hour, "how long the certificate is good")
+			durationFlag(cmd, &ttl, "ttl", "how long the certificate is good")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			name := args[0]
@@ -51,7 +52,7 @@ as root on the fleet until the certificate expires.`,
 			if err != nil {
 				return err
 			}
-			got, err := c.IssueOperator(ctx, wire.OperatorAsk{Name: name, CSR: csr, TTL: ttl.String()})
+			got, err := c.IssueOperator(ctx, wire.OperatorAsk{Name: name, CSR: csr, TTL: ttl.D().String()})
 			if err != nil {
 				return err
 			}

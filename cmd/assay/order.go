@@ -7,11 +7,11 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/client"
 	"github.com/assay-gpu/assay/coordinator/hostlist"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
@@ -31,6 +31,23 @@ const (
 func reasonFlag(cmd *cobra.Command, into *string) {
 	cmd.Flags().StringVar(into, "reason", "", "why, for those who come after (required)")
 	cmd.MarkFlagRequired("reason")
+}
+
+// durationFlag adds a flag for a time span, written as policy files write it: days too.
+func durationFlag(cmd *cobra.Command, into *policy.Duration, name, usage string) {
+	cmd.Flags().Var(duration{into}, name, usage)
+}
+
+// A duration is a flag's value.
+type duration struct{ *policy.Duration }
+
+func (d duration) Set(text string) error { return d.UnmarshalText([]byte(text)) }
+func (d duration) Type() string          { return "duration" }
+func (d duration) String() string {
+	if d.Duration == nil || *d.Duration == 0 {
+		return ""
+	}
+	return d.Duration.String()
 }
 
 func (a *app) yesFlag(cmd *cobra.Command) {
@@ -95,15 +112,15 @@ what a person has drained does not come back by itself.`,
 
 func (a *app) nodeHoldCmd() *cobra.Command {
 	var v wire.NodeVerb
-	var d time.Duration
+	var d policy.Duration
 	return a.command(spec{
 		use: "hold HOSTLIST... --reason TEXT", short: "Keep nodes from being resumed or given work until you say so", args: cobra.MinimumNArgs(1),
-		example: `  assay node hold gpu003 --reason 'board swap' --for 48h
+		example: `  assay node hold gpu003 --reason 'board swap' --for 2d
   assay node unhold gpu003`,
 		flags: func(cmd *cobra.Command) {
 			reasonFlag(cmd, &v.Reason)
 			a.yesFlag(cmd)
-			cmd.Flags().DurationVar(&d, "for", 0, "the hold ends by itself after this long (default: never)")
+			durationFlag(cmd, &d, "for", "the hold ends by itself after this long, as 48h or 2d (default: never)")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			_, names, err := nodeNames(args)
@@ -114,7 +131,7 @@ func (a *app) nodeHoldCmd() *cobra.Command {
 				return &usageError{fmt.Sprintf("--for %s: want a time to come", d), ""}
 			}
 			if d > 0 {
-				v.Until = a.now().Add(d)
+				v.Until = a.now().Add(d.D())
 			}
 			if err := a.confirm("hold", names); err != nil {
 				return err

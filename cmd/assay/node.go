@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -231,7 +232,7 @@ func (a *app) effectLines(es []wire.Effect) string {
 
 func (a *app) nodeEnrollCmd() *cobra.Command {
 	var ask wire.EnrolAsk
-	var ttl policy.Duration
+	ttl := policy.Duration(time.Hour)
 	return a.command(spec{
 		use: "enroll HOSTLIST...", short: "Make one-time tokens that turn hosts into nodes", args: cobra.MinimumNArgs(1),
 		long: `Prints one token for each node. On the node, assay-agent enroll --token TOKEN turns it into the node's identity.
@@ -244,7 +245,7 @@ passes the intake screen.`,
   assay node enroll 'gpu[001-008]' --adopt -o json | jq -r '.[] | "\(.node) \(.token)"'`,
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().BoolVar(&ask.Adopt, "adopt", false, "live nodes: a passing prolog certifies them without an intake screen")
-			durationFlag(cmd, &ttl, "ttl", "how long the tokens work, up to 7d (default 1h)")
+			durationFlag(cmd, &ttl, "ttl", "how long the tokens work, up to 7d")
 			cmd.Flags().StringVar(&ask.Leaf, "leaf", "", "leaf switch the nodes hang under, if Slurm does not say")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -252,9 +253,7 @@ passes the intake screen.`,
 			if _, ask.Nodes, err = nodeNames(args); err != nil {
 				return err
 			}
-			if ttl != 0 {
-				ask.TTL = ttl.D().String()
-			}
+			ask.TTL = ttl.D().String()
 			tokens, err := c.Enroll(ctx, ask)
 			if err != nil {
 				return err

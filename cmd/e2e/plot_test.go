@@ -188,6 +188,8 @@ type outcome struct {
 	Slurm map[string][]string // by node: what slurmctld was told, in order
 }
 
+var launchFailure = regexp.MustCompile(`Prolog launch failure, JobId=(\d+)`)
+
 var caseID = regexp.MustCompile(`Q-[A-Z0-9]{4}`)
 
 // told are the lines in which slurmctld logs that it was told to change something, with the node or job it is about.
@@ -204,10 +206,15 @@ var told = []struct {
 }
 
 // tellings are what slurmctld's log says that it was told, by node and job, in order. Repeats are left out: an order given
-// twice in a row is as good as one. Whether a drained node still has jobs is their affair.
+// twice in a row is as good as one. Whether a drained node still has jobs is their affair. A job that the drain's deadline
+// requeued before its prolog had failed was never held, and is let go without a release; that it is free, its state says.
 func tellings(log string, jobs map[string]string) map[string][]string {
 	out := map[string][]string{}
+	held := map[string]bool{}
 	for line := range strings.Lines(log) {
+		if m := launchFailure.FindStringSubmatch(line); m != nil {
+			held[m[1]] = true
+		}
 		for _, t := range told {
 			m := t.line.FindStringSubmatch(strings.TrimSpace(line))
 			if m == nil {
@@ -223,6 +230,11 @@ func tellings(log string, jobs map[string]string) map[string][]string {
 			if had := out[of]; len(had) == 0 || had[len(had)-1] != what {
 				out[of] = append(had, what)
 			}
+		}
+	}
+	for name, id := range jobs {
+		if of := "job " + name; name == "turned" && !held[id] && slices.Equal(out[of], []string{"requeue"}) {
+			out[of] = append(out[of], "release")
 		}
 	}
 	// The two lines of one drain are one order: a drain given twice in a row is a pair repeated.

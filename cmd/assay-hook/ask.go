@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"syscall"
+	"unsafe"
 )
 
 // Limits of what is read from the agent.
@@ -75,7 +76,7 @@ func ask(path string, req []byte, deadline int64) answer {
 			}
 			return fail("", err)
 		}
-		m, err := syscall.Read(fd, buf[n:])
+		m, err := read(fd, buf[n:])
 		if err == syscall.EINTR || err == syscall.EAGAIN {
 			continue
 		}
@@ -104,6 +105,17 @@ func ask(path string, req []byte, deadline int64) answer {
 		return answer{err: agentName + path + " answered " + quote(line[:min(len(line), 64)]) + ", which is no answer"}
 	}
 	return answer{refused: status == "1", message: clean(string(buf[2:n]), maxAnswer)}
+}
+
+// read is syscall.Read without a word to the scheduler. Told that a call may block, the runtime hands this thread's work to
+// another one and starts it, which takes longer than the agent's answer; here there is no other work. A preemption signal
+// ends the call with EINTR, and the caller asks again.
+func read(fd int, b []byte) (int, error) {
+	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
 }
 
 // connect connects fd to path, waiting until deadline where the agent's queue is full.

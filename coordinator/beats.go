@@ -20,7 +20,6 @@ type beats struct {
 type beat struct {
 	at       time.Time // local clock, monotonic
 	stopping bool      // announced: its silence is not a fault
-	jobs     []string
 	bootID   string
 }
 
@@ -79,7 +78,7 @@ func (b *beats) put(hb wire.Heartbeat) (prev beat, had bool) {
 		b.last = map[string]beat{}
 	}
 	prev, had = b.last[hb.Node]
-	b.last[hb.Node] = beat{at: time.Now(), stopping: hb.Stopping, jobs: hb.JobsOnNode, bootID: hb.BootID}
+	b.last[hb.Node] = beat{at: time.Now(), stopping: hb.Stopping, bootID: hb.BootID}
 	return prev, had
 }
 

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
@@ -17,8 +16,6 @@ func (c *Coordinator) Desired(ctx context.Context, node string, after uint64) (w
 	if err != nil {
 		return wire.Desired{}, err
 	}
-	l.streams.enter(node)
-	defer l.streams.leave(node)
 	for {
 		l.mu.RLock()
 		n, known := l.st.nodes[node]
@@ -45,8 +42,8 @@ func (c *Coordinator) Desired(ctx context.Context, node string, after uint64) (w
 
 // wakeChannel is closed when the node next changes. The caller holds l.mu, for reading or writing.
 func (l *lead) wakeChannel(node string) <-chan struct{} {
-	l.streams.mu.Lock()
-	defer l.streams.mu.Unlock()
+	l.wakeMu.Lock()
+	defer l.wakeMu.Unlock()
 	ch, ok := l.wakes[node]
 	if !ok {
 		ch = make(chan struct{})
@@ -101,27 +98,4 @@ func marks(n lifecycle.Node, t time.Time) []string {
 		}
 	}
 	return slices.Clip(out)
-}
-
-// streams counts the agents that listen.
-type streams struct {
-	mu    sync.Mutex
-	nodes map[string]int
-}
-
-func (s *streams) enter(node string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.nodes == nil {
-		s.nodes = map[string]int{}
-	}
-	s.nodes[node]++
-}
-
-func (s *streams) leave(node string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.nodes[node]--; s.nodes[node] <= 0 {
-		delete(s.nodes, node)
-	}
 }

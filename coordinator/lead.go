@@ -33,15 +33,15 @@ type lead struct {
 
 	mu      sync.RWMutex
 	st      *state
+	wakeMu  sync.Mutex               // guards wakes among readers; whoever holds mu for writing is alone
 	wakes   map[string]chan struct{} // by node: closed when its desired state changes
 	history []wire.HistoryEntry      // kept, oldest first
 	news    chan struct{}            // closed when history grows
 
-	beats   beats
-	streams streams
-	seen    reportIDs
-	sl      Slurm // nil: no Slurm
-	slurm   *slurmView
+	beats beats
+	seen  reportIDs
+	sl    Slurm // nil: no Slurm
+	slurm *slurmView
 }
 
 // A request is a piece of work for the apply loop: it changes a transaction, or says why not.

@@ -141,43 +141,68 @@ func runTests(t *testing.T, binary, dir string, number int) (output string, fail
 	return b.String(), err != nil
 }
 
-// defaults makes two mutants of every value that the built-in policy sets.
+// defaults makes two mutants of every value that the built-in policy sets: in the functions of package policy that are
+// named default and give a section.
 func (r *rewriter) defaults(t *testing.T) {
 	t.Helper()
-	var f *file
-	for name, x := range r.files {
-		if filepath.Base(name) == "default.go" {
-			f = x
+	sections := map[string]reflect.Type{}
+	for f := range reflect.TypeFor[policy.Policy]().Fields() {
+		if f.Type.Kind() == reflect.Struct {
+			sections[f.Type.Name()] = f.Type
 		}
 	}
-	if f == nil {
-		t.Fatal("no default.go")
-	}
-	var walk func(lit *ast.CompositeLit, typ reflect.Type)
-	walk = func(lit *ast.CompositeLit, typ reflect.Type) {
-		for _, e := range lit.Elts {
-			kv := e.(*ast.KeyValueExpr)
-			field, ok := typ.FieldByName(kv.Key.(*ast.Ident).Name)
-			if !ok {
-				t.Fatalf("policy has no field %s", f.source(kv.Key))
-			}
-			if sub, ok := kv.Value.(*ast.CompositeLit); ok {
-				walk(sub, field.Type)
+	for _, name := range sortedKeys(r.files) {
+		f := r.files[name]
+		for _, d := range f.ast.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(fn.Name.Name, "default") {
 				continue
 			}
-			n := r.add(f, kv.Pos(), "the default of %s is one unit more, or another", field.Name)
-			r.add(f, kv.Pos(), "the default of %s is one unit less, or another", field.Name)
-			f.replace(kv.Value, fmt.Sprintf("mutantShift[%s](%d, %s)", strings.TrimPrefix(field.Type.String(), "policy."), n, f.source(kv.Value)))
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.CompositeLit); ok && sections[f.source(lit.Type)] != nil {
+					r.shiftFields(t, f, lit, sections[f.source(lit.Type)])
+					delete(sections, f.source(lit.Type))
+					return false
+				}
+				return true
+			})
 		}
 	}
-	ast.Inspect(f.ast, func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if ok && f.source(lit.Type) == "Policy" {
-			walk(lit, reflect.TypeFor[policy.Policy]())
-			return false
+	for name, typ := range sections {
+		if !reflect.ValueOf(policy.Default()).FieldByName(fieldOf(typ)).IsZero() {
+			t.Errorf("no function named default gives a policy.%s, and yet it has a default", name)
 		}
-		return true
-	})
+	}
+}
+
+// fieldOf is the policy's field of type typ.
+func fieldOf(typ reflect.Type) string {
+	for f := range reflect.TypeFor[policy.Policy]().Fields() {
+		if f.Type == typ {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// shiftFields makes two mutants of every number, text and truth value in a literal.
+func (r *rewriter) shiftFields(t *testing.T, f *file, lit *ast.CompositeLit, typ reflect.Type) {
+	for _, e := range lit.Elts {
+		kv := e.(*ast.KeyValueExpr)
+		field, ok := typ.FieldByName(kv.Key.(*ast.Ident).Name)
+		switch {
+		case !ok:
+			t.Fatalf("policy.%s has no field %s", typ.Name(), f.source(kv.Key))
+		case field.Type.Kind() == reflect.Struct:
+			r.shiftFields(t, f, kv.Value.(*ast.CompositeLit), field.Type)
+			continue
+		case field.Type.Kind() == reflect.Slice || field.Type.Kind() == reflect.Map: // no unit to move them by
+			continue
+		}
+		n := r.add(f, kv.Pos(), "the default of %s is one unit more, or another", field.Name)
+		r.add(f, kv.Pos(), "the default of %s is one unit less, or another", field.Name)
+		f.replace(kv.Value, fmt.Sprintf("mutantShift[%s](%d, %s)", strings.TrimPrefix(field.Type.String(), "policy."), n, f.source(kv.Value)))
+	}
 }
 
 // Every number and switch that a policy holds for a check is among the thresholds above.
@@ -188,11 +213,15 @@ func TestEveryThresholdIsMoved(t *testing.T) {
 			have = append(have, e[strings.LastIndex(e, ".")+1:])
 		}
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[policy.ECC](), reflect.TypeFor[policy.RowRemap](), reflect.TypeFor[policy.Inventory]()} {
-		for i := range typ.NumField() {
-			f := typ.Field(i)
-			if f.Type.Kind() != reflect.String && !slices.Contains(have, f.Name) {
-				t.Errorf("policy.%s.%s is not moved", typ.Name(), f.Name)
+	fleet := []string{"Agent", "Hooks", "Certificate", "Guard", "Lifecycle"} // what they hold is read outside the checks
+	for section := range reflect.TypeFor[policy.Policy]().Fields() {
+		if section.Type.Kind() != reflect.Struct || slices.Contains(fleet, section.Name) {
+			continue
+		}
+		for f := range section.Type.Fields() {
+			kind := f.Type.Kind()
+			if kind != reflect.String && kind != reflect.Map && kind != reflect.Slice && !slices.Contains(have, f.Name) {
+				t.Errorf("policy.%s.%s is not moved", section.Name, f.Name)
 			}
 		}
 	}

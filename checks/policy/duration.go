@@ -7,6 +7,13 @@ import (
 	"time"
 )
 
+// The units in which sections write their defaults.
+const (
+	second = Duration(time.Second)
+	minute = Duration(time.Minute)
+	hour   = Duration(time.Hour)
+)
+
 const day = 24 * time.Hour
 
 // UnmarshalText reads a duration: numbers with the units d, h, m, s, ms, us or ns, as 30s, 12h, 1h30m or 7d. A day is 24 hours

@@ -1,0 +1,24 @@
+package catalog
+
+import (
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/rowremap"
+)
+
+func rowremapChecks() []Check {
+	return []Check{
+		{
+			ID: rowremap.ID, Title: "the row remapper has spare rows", Unit: "rows",
+			Doc: `Reads the row remapper, which swaps faulty memory rows for spare ones. A pending remap is safe to compute on and
+takes effect at the next GPU reset, so it passes and asks for a reset when the node is idle. A remap that failed is
+grounds for RMA and a hard fault. Many rows remapped after correctable errors foretell worse: 83 % of such nodes regress
+(Anubis, ATC'24).`,
+			Source:     `nvmlDeviceGetRemappedRows; NVIDIA, "GPU Memory Error Management"`,
+			Applies:    "A100 and later; others say not supported",
+			Action:     "rma for a failed remap (hard); drain; reset_gpu when idle for a pending one",
+			Cost:       "1 call a GPU",
+			Thresholds: []Threshold{{"row_remap.max_correctable", func(p policy.Policy) any { return p.RowRemap.MaxCorrectable }}},
+			Suites:     everySuite, Revision: 1,
+		},
+	}
+}

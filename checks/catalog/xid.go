@@ -1,0 +1,42 @@
+package catalog
+
+import (
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/xid"
+)
+
+func xidChecks() []Check {
+	return []Check{
+		{
+			ID: xid.ID, Title: "what the GPU driver writes to the kernel log", Unit: "XID",
+			Doc: `Reads XIDs from the kernel log. The driver's own verdict (154) outranks the message's text, which outranks the
+number. A job's own faults (13, 31, 43) and the teardowns that follow any fault (45) ask for nothing; an injected test
+(14) neither; a code that is not known is watched and alerted on and changes no state. Lines with one root cause count
+once.`,
+			Source:  `kernel log; open-gpu-kernel-modules kernel_rc.c; NVIDIA, "Xid Errors", by the table xid.csv`,
+			Applies: "every NVIDIA GPU",
+			Action:  "by code: none, watch or restart_app; reset_gpu, reboot or rma (hard); drain, fix_config",
+			Cost:    "no driver call",
+			Thresholds: []Threshold{
+				{"xid.actions", func(p policy.Policy) any { return p.XID.Actions }},
+				{"agent.incident_gap", func(p policy.Policy) any { return p.Agent.IncidentGap }},
+				{"agent.incident_cause", func(p policy.Policy) any { return p.Agent.IncidentCause }},
+			},
+			Revision: 1,
+		},
+		{
+			ID: xid.SwitchID, Title: "what the NVSwitch driver writes to the kernel log", Unit: "SXid",
+			Doc: `Reads SXids from the kernel log. The severity in the message outranks the table. A fatal one ends what runs on the
+fabric; it is a soft fault, since it does not say whose GPU is to blame, and no fault of its own beside a GPU that is
+lost. A code that is not known is watched.`,
+			Source:  `kernel log; NVIDIA, "Fabric Manager for NVIDIA NVSwitch Systems", by the table sxid.txt`,
+			Applies: "nodes with NVSwitches",
+			Action:  "reboot; watch",
+			Cost:    "no driver call",
+			Thresholds: []Threshold{
+				{"agent.incident_gap", func(p policy.Policy) any { return p.Agent.IncidentGap }},
+			},
+			Revision: 1,
+		},
+	}
+}

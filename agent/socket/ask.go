@@ -41,5 +41,8 @@ func Ask(ctx context.Context, path, verb string, env map[string]string) (exit in
 	default:
 		return 0, "", fmt.Errorf("ask the agent on %s: it closed without an answer", path)
 	}
+	if verb != "status" {
+		rest = strings.TrimSuffix(rest, "\n") // the empty line that ends a hook's answer
+	}
 	return exit, rest, nil
 }

@@ -1,6 +1,6 @@
 // Package socket is where the hooks ask the agent. The protocol is text, so that the hook needs no parser: a line
-// "ASSAY1 prolog", then NAME=VALUE lines, then an empty line; the answer is a line "0" or "1", the hook's exit status, and
-// text for its standard error up to the end of the stream. "ASSAY1 status" is answered with JSON in place of the text.
+// "ASSAY1 prolog", then NAME=VALUE lines, then an empty line; the answer is a line "0" or "1", the hook's exit status, text for
+// its standard error, and an empty line. "ASSAY1 status" is answered with JSON in place of the text, up to the stream's end.
 package socket
 
 import (
@@ -148,6 +148,9 @@ func (s *Server) serve(ctx context.Context, c *net.UnixConn) {
 		return
 	}
 	exit, text := s.answer(ctx, verb, env)
+	if verb != "status" {
+		text += "\n" // the empty line that ends a hook's answer: it need not wait for the end of the stream
+	}
 	_ = c.SetWriteDeadline(time.Now().Add(sendTimeout))
 	if _, err := fmt.Fprintf(c, "%d\n%s", exit, text); err != nil {
 		s.log.Warn("answer not sent", "hook", verb, "err", err)

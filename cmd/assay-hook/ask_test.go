@@ -101,6 +101,23 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// What ends an answer is its empty line: an agent that is slow to close holds up no job.
+func TestAskStopsAtTheEmptyLine(t *testing.T) {
+	for text, want := range map[string]string{"0\n\n": "", "0\nobserve: xid 79\n\n": "observe: xid 79", "1\n\n": ""} {
+		hold := make(chan struct{})
+		socket := agent(t, func(c net.Conn, _ string) { c.Write([]byte(text)); <-hold })
+		start := now()
+		a := ask(socket, request("prolog", nil), start+10*second)
+		if took := now() - start; took >= tail {
+			t.Errorf("%q: waited %d ms for a stream that stays open", text, took/1_000_000)
+		}
+		close(hold)
+		if a.err != "" || a.message != want || a.refused != (text[0] == '1') {
+			t.Errorf("%q: %+v", text, a)
+		}
+	}
+}
+
 func TestAskWithoutAgent(t *testing.T) {
 	dir := t.TempDir()
 	dead := filepath.Join(dir, "dead.sock")

@@ -43,10 +43,14 @@ export SLURM_JOB_ID=4711 SLURM_JOB_UID=1000 SLURM_JOB_USER=alice SLURM_JOB_PARTI
 out=$("$dir/prolog" 2>&1) || { echo "hook.sh: the agent refuses: $out" >&2; exit 1; }
 [[ -z $out ]] || { echo "hook.sh: not the fast path: $out" >&2; exit 1; }
 
-hyperfine -N --warmup 100 --runs "$runs" --export-json "$dir/times.json" /bin/true "$dir/emptygo" "$dir/prolog" 2>/dev/null >/dev/null
+# In rounds of 50, so that what else the machine does meets all three alike.
+round=50
+for ((i = 0; i < (runs + round - 1) / round; i++)); do
+	hyperfine -N --warmup 5 --runs "$round" --export-json "$dir/times.$i.json" /bin/true "$dir/emptygo" "$dir/prolog" 2>/dev/null >/dev/null
+done
 # hyperfine writes one time a line; awk sorts nothing, so sort(1) does.
 times() { # which command: its times in ms, ascending
-	awk -v want="$1" '/"times":/ {n++; on=1; next} /\]/ {on=0} on && n==want {gsub(/[ ,]/, ""); print $0*1000}' "$dir/times.json" | sort -n
+	awk -v want="$1" 'FNR==1 {n=0; on=0} /"times":/ {n++; on=1; next} /\]/ {on=0} on && n==want {gsub(/[ ,]/, ""); print $0*1000}' "$dir"/times.*.json | sort -n
 }
 quantile() { times "$1" | awk -v q="$2" '{t[NR]=$1} END {i=int(NR*q); print t[i<1?1:i]}'; }
 row() { printf '%-24s %8.3f %8.3f %8.3f\n' "$1" "$(quantile "$2" 0.5)" "$(quantile "$2" 0.95)" "$(quantile "$2" 0.99)"; }

@@ -41,5 +41,5 @@ func answer(conn net.Conn) {
 		}
 		req = req[:len(req)+n]
 	}
-	conn.Write([]byte("0\n"))
+	conn.Write([]byte("0\n\n"))
 }

@@ -25,6 +25,7 @@ type subject struct {
 	judges     []string // functions that turn a reading into findings
 	thresholds []string // expressions, as the source has them
 	tests      string   // the package whose tests are run; empty: pkg's own
+	durations  bool     // its 64-bit thresholds are durations, moved by a second
 }
 
 var subjects = []subject{
@@ -35,8 +36,9 @@ var subjects = []subject{
 	{pkg: "inventory", judges: []string{"Judge"}, thresholds: []string{"j.policy.Count"}},
 	{pkg: "xid", judges: []string{"Judge"}},
 	{pkg: "catalog", judges: []string{"Judge", "JudgeLog"}, thresholds: []string{"p.Agent.HungChildren"}},
-	{pkg: ".", thresholds: []string{"g.gap", "g.cause"}},
-	{pkg: "policy", tests: "policy/policyfile"}, // its defaults
+	{pkg: "strike", thresholds: []string{"span", "gap", "r.MinDown", "r.Window", "r.Count", "limit"}, durations: true},
+	{pkg: ".", thresholds: []string{"g.gap", "g.cause"}, durations: true},
+	{pkg: "policy", tests: "policy/policyfile", durations: true}, // its defaults; the one size in bytes moves as far
 }
 
 func TestNoMutantSurvives(t *testing.T) {
@@ -54,8 +56,8 @@ func (s subject) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := "1"
-	if s.pkg == "." || s.pkg == "policy" {
-		step = "1_000_000_000" // the 64-bit values are durations; the one size in bytes moves as far
+	if s.durations {
+		step = "1_000_000_000"
 	}
 	r, err := newRewriter(dir, step)
 	if err != nil {

@@ -46,19 +46,19 @@ func selfTest(args []string) int {
 		*to = value
 	}
 
-	var c slurmconf.Config
+	if slurm != "" && !isRelease(slurm) {
+		write(2, "assay-hook: --slurm-version "+quote(slurm)+": want a release, as 22.05 or 23.11.4\n"+usage)
+		return exitUsage
+	}
+
 	var fs []slurmconf.Finding
 	if found := findConf(conf); found == "" {
 		fs = append(fs, slurmconf.Finding{Level: slurmconf.Unknown, What: "slurm.conf", Why: "none found in " + strings.Join(confPlaces(), ", "), Do: "give --slurm-conf FILE"})
+	} else if _, err := readConf(found); err != nil {
+		// Nothing is known of a file that was not read; what an empty one lacks would be invented.
+		fs = append(fs, slurmconf.Finding{Level: slurmconf.Unknown, What: "slurm.conf", Where: found, Why: "cannot be read: " + reason(err), Do: "give --slurm-conf FILE, as a user who may read it"})
 	} else {
-		c = slurmconf.Parse(found, func(path string) ([]byte, error) {
-			const most = 16 << 20
-			data, st, err := readFile(path, most)
-			if err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-				return nil, syscall.EISDIR
-			}
-			return data, err
-		})
+		c := slurmconf.Parse(found, readConf)
 		if slurm == "" {
 			slurm = slurmVersion()
 		}
@@ -69,6 +69,21 @@ func selfTest(args []string) int {
 		fs = append(fs, agentAnswers(or(node, getenv("SLURMD_NODENAME"))))
 	}
 	return printFindings(fs)
+}
+
+// readConf reads a configuration file; a directory or a device is none.
+func readConf(path string) ([]byte, error) {
+	const most = 16 << 20
+	data, st, err := readFile(path, most)
+	if err == nil && st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		return nil, syscall.EISDIR
+	}
+	return data, err
+}
+
+// isRelease reports whether s looks like a release of Slurm, as 22.05 or 23.11.4.
+func isRelease(s string) bool {
+	return s[0] >= '0' && s[0] <= '9' && strings.Trim(s, "0123456789.") == ""
 }
 
 func or(a, b string) string {

@@ -69,7 +69,8 @@ type Finding struct {
 	BootID    string    `json:"boot_id,omitempty"`
 	Evidence  string    `json:"evidence,omitempty"` // the raw line or value judged
 
-	Cause int `json:"-"` // the XID that the log line names as its cause; 0 when it names none. GroupIncidents reads it
+	Cause int  `json:"-"` // the XID that the log line names as its cause; 0 when it names none. GroupIncidents reads it
+	Peer  bool `json:"-"` // it may be how this part sees another part's fault. GroupIncidents reads it
 }
 
 // HardFault reports whether the finding revokes a certificate: a hard Fail that is no consequence of another finding.

@@ -23,6 +23,9 @@ const teardown = 45
 //   - a repeat of the same code on the same part within twice cause, since a hung GPU says so every 45 s;
 //   - a lost GPU (XID 79, or a Fail of the checks driver or inventory that asks for a reboot) and what its peers report
 //     of it within gap: SXids of switches, NVLink errors of other GPUs;
+//   - a link fault of one GPU and what the links of others report of it within gap, where their own lines say that
+//     another part may be at fault;
+//   - what the PCIe path of a GPU reports after the GPU was lost, however late: it stays lost until the next boot;
 //   - a teardown (XID 45), on whatever GPU, and the last fault before it within cause, or the one whose code it names.
 //
 // The root is the finding that decides as Worst does, then the severest action, then the earliest. For XIDs of a GPU on
@@ -60,7 +63,7 @@ func isEvent(f Finding) bool {
 	case Pass:
 		return !f.Action.Harmless()
 	case NotApplicable:
-		return f.Code != 0
+		return f.Code != 0 || f.Action != None
 	}
 	return false
 }
@@ -113,11 +116,16 @@ func (f Finding) isPeerView() bool {
 	case "sxid":
 		return true
 	case "xid":
-		return f.Code == 74 || f.Code >= 144 && f.Code <= 150
+		return f.isLink()
 	case "inventory":
 		return f.Subject.Kind == KindNode && f.Verdict == Fail && f.Hard
 	}
 	return false
+}
+
+// isLink reports whether f is an error of one of a GPU's NVLinks.
+func (f Finding) isLink() bool {
+	return f.Check == "xid" && (f.Code == 74 || f.Code >= 144 && f.Code <= 150)
 }
 
 // aliases gives the UUID of each PCI address that some finding names together with one, by boot: log lines know
@@ -148,6 +156,9 @@ type grouper struct {
 	fault    int            // the last Fail that is no teardown; -1 for none
 	losses   []int          // losses no older than gap
 	views    []int          // peers' views no older than gap
+	links    []int          // link faults no older than gap
+	peers    []int          // what the links of others report of one, no older than gap
+	lost     map[string]int // by part: the loss of a GPU
 }
 
 // part names the GPU or switch that f is about; MIG instances and links belong to their GPU.
@@ -174,8 +185,8 @@ func (g *grouper) part(f Finding) string {
 func (g *grouper) join(i int) {
 	f := g.fs[i]
 	if g.byPart == nil || g.boot != f.BootID {
-		g.boot, g.fault, g.losses, g.views = f.BootID, -1, nil, nil
-		g.byPart, g.byRepeat, g.byCode = map[string]int{}, map[string]int{}, map[string]int{}
+		g.boot, g.fault, g.losses, g.views, g.links, g.peers = f.BootID, -1, nil, nil, nil, nil
+		g.byPart, g.byRepeat, g.byCode, g.lost = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	}
 	part := g.part(f)
 	repeat := fmt.Sprintf("%s %s %d", part, f.Check, f.Code)
@@ -191,7 +202,14 @@ func (g *grouper) join(i int) {
 	case f.Verdict == Fail:
 		g.fault = i
 	}
+	if j, ok := g.lost[part]; ok && f.Check == "aer" {
+		g.union(i, j)
+	}
+	if f.isLoss() {
+		g.lost[part] = i
+	}
 	g.joinLoss(i)
+	g.joinLink(i)
 	g.byPart[part], g.byRepeat[repeat] = i, i
 	if f.Check == "xid" && f.Cause == 0 {
 		g.byCode[itoa(f.Code)], g.byCode[part+" "+itoa(f.Code)] = i, i
@@ -235,6 +253,33 @@ func (g *grouper) joinLoss(i int) {
 			}
 		}
 		g.losses = g.compact(append(g.losses, i))
+	}
+}
+
+// joinLink puts a link fault and what the links of other GPUs say of it together, whichever came first. A hard fault keeps
+// its own incident: its GPU needs its own recovery, whoever began.
+func (g *grouper) joinLink(i int) {
+	f := g.fs[i]
+	if !f.isLink() {
+		return
+	}
+	recent := func(js []int) []int {
+		return slices.DeleteFunc(js, func(j int) bool { return !g.near(i, j, g.gap) })
+	}
+	g.links, g.peers = recent(g.links), recent(g.peers)
+	switch {
+	case f.Peer && !f.Hard:
+		if len(g.links) > 0 {
+			g.union(i, g.links[0])
+			return
+		}
+		g.peers = g.compact(append(g.peers, i))
+	case f.Verdict == Fail:
+		for _, j := range g.peers {
+			g.union(i, j)
+		}
+		g.peers = nil
+		g.links = g.compact(append(g.links, i))
 	}
 }
 

@@ -30,6 +30,20 @@ func switchAt(s float64, sw string) Finding {
 	return f
 }
 
+func linkAt(s float64, gpu string, code int, v Verdict, a Action) Finding {
+	return xidAt(s, gpu, code, v, a, v == Fail)
+}
+func peerAt(s float64, gpu string, code int) Finding {
+	f := xidAt(s, gpu, code, NotApplicable, Watch, false)
+	f.Peer = true
+	return f
+}
+func aerAt(s float64, gpu string, v Verdict, a Action) Finding {
+	f := xidAt(s, gpu, 0, v, a, false)
+	f.Check = "aer"
+	return f
+}
+
 func with(f Finding, change func(*Finding)) Finding {
 	change(&f)
 	return f
@@ -83,6 +97,18 @@ func TestGroupIncidents(t *testing.T) {
 		{"a switch alone", []Finding{switchAt(0, "s1"), switchAt(1, "s2")}, "A B"},
 		{"switches do not go with a fault that loses no GPU", []Finding{dbeAt(0, "g1"), switchAt(1, "s1")}, "A B"},
 		{"links of the peers of a lost GPU", []Finding{lostAt(0, "g1"), xidAt(1, "g2", 74, Fail, Drain, false), xidAt(1, "g3", 149, Fail, Drain, false)}, "A a a"},
+		{"a link's other ends speak of its fault", []Finding{linkAt(0, "g1", 149, Fail, ResetGPU), peerAt(1, "g2", 145), peerAt(2, "g3", 149)}, "A a a"},
+		{"the other ends may speak first", []Finding{peerAt(0, "g2", 145), peerAt(1, "g3", 145), linkAt(30.5, "g1", 149, Fail, ResetGPU)}, "A b B"},
+		{"at the gap itself they still belong", []Finding{linkAt(0, "g1", 149, Fail, ResetGPU), peerAt(30, "g2", 145)}, "A a"},
+		{"and not after it", []Finding{linkAt(0, "g1", 149, Fail, ResetGPU), peerAt(30.001, "g2", 145)}, "A B"},
+		{"other ends alone are each their own", []Finding{peerAt(0, "g1", 145), peerAt(1, "g2", 145)}, "A B"},
+		{"a link fault that blames no one is its own", []Finding{linkAt(0, "g1", 149, Fail, ResetGPU), linkAt(1, "g2", 149, Fail, ResetGPU)}, "A B"},
+		{"a hard fault hides behind no other GPU's link", []Finding{linkAt(0, "g1", 149, Fail, ResetGPU), with(peerAt(1, "g2", 149), func(f *Finding) { f.Verdict, f.Action, f.Hard = Fail, ResetGPU, true })}, "A B"},
+		{"the path of a lost GPU, half an hour later", []Finding{lostAt(0, "g1"), aerAt(2031, "g1", NotApplicable, Watch), aerAt(9000, "g1", Fail, Drain)}, "A a a"},
+		{"the path before the loss, long ago", []Finding{aerAt(0, "g1", Fail, Drain), lostAt(104, "g1")}, "A B"},
+		{"the path just before the loss", []Finding{aerAt(0, "g1", Fail, Drain), lostAt(0.1, "g1")}, "a A"},
+		{"the path of another GPU", []Finding{lostAt(0, "g1"), aerAt(10, "g2", Fail, Drain)}, "A B"},
+		{"the path in another boot", []Finding{lostAt(0, "g1"), with(aerAt(10, "g1", Fail, Drain), byBoot("later"))}, "A B"},
 		{"two GPUs lost at once are two", []Finding{lostAt(0, "g1"), lostAt(1, "g2"), switchAt(2, "s1")}, "A B a"},
 		{"double bit error, remap, contained: one event", []Finding{dbeAt(0, "g1"), xidAt(0.02, "g1", 63, Pass, ResetGPU, false), xidAt(0.03, "g1", 94, NotApplicable, RestartApp, false)}, "A a a"},
 		{"the severest is the root, not the first", []Finding{xidAt(0, "g1", 63, Pass, ResetGPU, false), dbeAt(0.02, "g1"), xidAt(0.03, "g1", 64, Fail, RMA, true)}, "a a A"},
@@ -122,6 +148,7 @@ func TestGroupIncidents(t *testing.T) {
 		{"a pending remap follows from the error it mends", []Finding{dbeAt(0, "g1"), remapPending}, "A a"},
 		{"a pending remap alone", []Finding{remapPending}, "A"},
 		{"what is well or unread belongs to none", []Finding{{Verdict: Pass, Subject: Subject{PCI: "g1"}}, dbeAt(0, "g1"), {Subject: Subject{PCI: "g1"}}, {Verdict: NotApplicable}}, "- A - -"},
+		{"what is watched is an event, without a number too", []Finding{with(aerAt(0, "g1", NotApplicable, Watch), func(*Finding) {})}, "A"},
 		{"old marks are forgotten", []Finding{{Verdict: Pass, Incident: "I-0", Secondary: true}, with(dbeAt(0, "g1"), func(f *Finding) { f.Secondary = true })}, "- A"},
 		{"two checks of a whole node do not share a cause", []Finding{
 			{Check: "a", Subject: Subject{Kind: KindNode}, Verdict: Fail}, {Check: "b", Subject: Subject{Kind: KindNode}, Verdict: Fail},
@@ -226,7 +253,7 @@ func TestGroupIncidentsProperties(t *testing.T) {
 
 func drawEvent(t *rapid.T) Finding {
 	f := Finding{
-		Check:  rapid.SampledFrom([]string{"xid", "xid", "xid", "sxid", "driver", "inventory", "rowremap", "recovery"}).Draw(t, "check"),
+		Check:  rapid.SampledFrom([]string{"xid", "xid", "xid", "sxid", "aer", "driver", "inventory", "rowremap", "recovery"}).Draw(t, "check"),
 		BootID: rapid.SampledFrom([]string{"b1", "b2"}).Draw(t, "boot"), At: start.Add(time.Duration(rapid.IntRange(0, 240).Draw(t, "s")) * time.Second),
 		Verdict: rapid.SampledFrom([]Verdict{Fail, Fail, Pass, NotApplicable, Unknown}).Draw(t, "verdict"), Action: Action(rapid.IntRange(0, int(RMA)).Draw(t, "action")),
 		Subject: Subject{Kind: KindGPU, PCI: rapid.SampledFrom([]string{"g1", "g2", "g3", ""}).Draw(t, "pci")},
@@ -235,6 +262,7 @@ func drawEvent(t *rapid.T) Finding {
 	switch f.Check {
 	case "xid":
 		f.Code = rapid.SampledFrom([]int{45, 48, 63, 74, 79, 119, 149, 154}).Draw(t, "code")
+		f.Peer = rapid.Bool().Draw(t, "peer")
 		if f.Code == 45 && rapid.Bool().Draw(t, "names a cause") {
 			f.Cause = rapid.SampledFrom([]int{48, 149}).Draw(t, "cause")
 		}
@@ -251,7 +279,7 @@ func drawEvent(t *rapid.T) Finding {
 func canonical(fs []Finding) string {
 	lines := make([]string, 0, len(fs))
 	for _, f := range fs {
-		lines = append(lines, fmt.Sprintf("%s %s %d %s %s %s %t %d %d %s %t", f.BootID, f.Check, f.Code, f.Subject.Key(), f.Verdict, f.Action, f.Hard, f.Cause, f.At.Unix(), f.Incident, f.Secondary))
+		lines = append(lines, fmt.Sprintf("%s %s %d %s %s %s %t %t %d %d %s %t", f.BootID, f.Check, f.Code, f.Subject.Key(), f.Verdict, f.Action, f.Hard, f.Peer, f.Cause, f.At.Unix(), f.Incident, f.Secondary))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")

@@ -32,6 +32,7 @@ type Event struct {
 	Cause int    // the XID that this one names as its cause; 0 for none
 
 	Fatal    Severity // what the message itself says
+	NVLink   NVLink   // what 144 to 150 decode to; the zero value for other codes
 	Injected bool     // a test made it, not the hardware
 	Detail   bool     // further data on the SXid before it, no event of its own
 	Prose    bool     // a sentence without a number, such as "GPU has fallen off the bus"

@@ -28,7 +28,7 @@ func Judge(e Event, site policy.XID) checks.Finding {
 			d = decision{action: a, note: "action set by policy"}
 		}
 	}
-	f.Action, f.Reason = d.action, reason(e, d.note)
+	f.Action, f.Reason, f.Peer = d.action, reason(e, d.note), d.peer
 	switch {
 	case d.pending:
 		f.Verdict = checks.Pass
@@ -46,6 +46,7 @@ type decision struct {
 	action  checks.Action
 	pending bool // a repair that waits for the action; not a fault
 	soft    bool // a fault, yet the driver does not call for recovery at once
+	peer    bool // another part's fault may be the cause
 	note    string
 }
 
@@ -64,11 +65,13 @@ func decide(e Event) decision {
 	case e.Code == 154:
 		return decideVerdict(e.Text)
 	case e.Code == 63 || e.Code == 64:
-		return decideRemap(e.Text, rule)
+		return decideRemap(driverWords(e), rule)
 	case e.Code == 74:
-		return decideNVLink(e.Text, rule)
+		return decideNVLink4(e.Text, rule)
 	case isNVLink5(e.Code):
 		return decideNVLink5(e)
+	case e.Code == 160:
+		return decideRepair(e.Text, rule)
 	}
 	return decision{action: rule.Action(), pending: pendingOnly(e.Code)}
 }
@@ -113,81 +116,6 @@ func recoveryValue(s string) (int, bool) {
 		return 0, false
 	}
 	return v, true
-}
-
-// exhausted names what the driver writes when a bank has no row left to remap to.
-var exhausted = [...]string{"table full", "table is full", "bank full", "bank is full", "no spare", "no more spare", "out of spare", "no resources"}
-
-// decideRemap judges 63 and 64, where the text decides: no row left means the part goes back, a remap that was recorded
-// waits for a reset.
-func decideRemap(text string, rule Rule) decision {
-	low := strings.ToLower(text)
-	for _, word := range exhausted {
-		if strings.Contains(low, word) {
-			return decision{action: checks.RMA, note: "no spare row is left"}
-		}
-	}
-	if rule.Code == 63 {
-		return decision{action: rule.Action(), pending: true, note: "safe to compute on until the reset"}
-	}
-	if strings.Contains(low, "already pending") {
-		return decision{action: rule.Action(), note: "a remap is pending already; the reset makes room for this one"}
-	}
-	return decision{action: rule.Action()}
-}
-
-// secondaryNVLink are the bits of XID 74's first register that other faults set: 1 and 20 (NVIDIA/NVSentinel 545).
-const secondaryNVLink = 1<<1 | 1<<20
-
-// decideNVLink judges 74 by its seven registers only as far as to leave alone what another fault caused.
-func decideNVLink(text string, rule Rule) decision {
-	regs, ok := registers(text)
-	if ok && regs[0] != 0 && regs[0]&^secondaryNVLink == 0 && allZero(regs[1:]) {
-		return decision{action: checks.Watch, note: "only bits that follow from another fault are set"}
-	}
-	return decision{action: rule.Action()}
-}
-
-// registers reads "(0x100000, 0x0, …)".
-func registers(text string) ([]uint64, bool) {
-	_, v, ok := strings.Cut(text, "(0x")
-	if !ok {
-		return nil, false
-	}
-	v, _, ok = strings.Cut(v, ")")
-	if !ok {
-		return nil, false
-	}
-	var out []uint64
-	for s := range strings.SplitSeq("0x"+v, ",") {
-		var r uint64
-		if _, err := fmt.Sscanf(strings.TrimSpace(s), "0x%x", &r); err != nil {
-			return nil, false
-		}
-		out = append(out, r)
-	}
-	return out, true
-}
-
-func allZero(rs []uint64) bool {
-	for _, r := range rs {
-		if r != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// decideNVLink5 judges 144 to 150 by the severity that the message states: a fatal one makes the node suspect and never
-// more, since a peer may be at fault and the driver states its own verdict (154) when it wants a reset.
-func decideNVLink5(e Event) decision {
-	switch e.Fatal {
-	case Fatal:
-		return decision{action: checks.Drain, note: "the driver calls it fatal; the peer may be the cause"}
-	case NonFatal:
-		return decision{action: checks.Watch, note: "the driver calls it non-fatal"}
-	}
-	return decision{action: checks.Watch, note: "cut off before its severity"}
 }
 
 // decideSwitch judges an SXid. A fatal one ends what runs on the fabric and takes a reboot to clear; it is soft, since

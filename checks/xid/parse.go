@@ -35,7 +35,7 @@ func Parse(line string) (Event, bool) {
 	if isSwitch {
 		e.parseSwitchText(clean(text, maxRaw))
 	} else {
-		e.parseText(clean(text, maxRaw))
+		e.parseText(clean(firstLine(text), maxRaw))
 	}
 	return e, true
 }

@@ -25,10 +25,14 @@ func (e *Event) parseText(s string) {
 		e.Cause = leadingNumber(s[i+len(causedBy):])
 	}
 	e.Text = s
-	if isNVLink5(e.Code) {
+	switch {
+	case isNVLink5(e.Code):
 		e.parseNVLink5()
-	}
-	if e.Code == 14 {
+	case e.Code == 74:
+		if _, v, ok := strings.Cut(s, " on link "); ok && v != "" && v[0] >= '0' && v[0] <= '9' {
+			e.Link = leadingNumber(v)
+		}
+	case e.Code == 14:
 		e.Injected = true
 	}
 }
@@ -52,28 +56,6 @@ func leadingNumber(s string) int {
 		return 0
 	}
 	return v
-}
-
-// isNVLink5 reports whether the code is one of NVLink 5's seven units.
-func isNVLink5(code int) bool { return code >= 144 && code <= 150 }
-
-// parseNVLink5 reads "NETIR_LINK_EVT Fatal XC0 i0 Link 09 (0x025525c6 …)": unit, severity, cross-contain and injected
-// flags, link. A line that was cut keeps what it still says.
-func (e *Event) parseNVLink5() {
-	f := strings.Fields(e.Text)
-	if len(f) > 1 {
-		e.Fatal = severity(f[1])
-	}
-	for i, w := range f {
-		switch {
-		case w == "i1":
-			e.Injected = true
-		case w == "Link" && i+1 < len(f):
-			e.Link = linkNumber(f[i+1])
-		case strings.HasPrefix(w, "("):
-			return
-		}
-	}
 }
 
 func severity(word string) Severity {
@@ -135,12 +117,26 @@ func parseFallen(line string, at int) (Event, bool) {
 	e := Event{Code: FellOffBus, Link: -1, Prose: true, Raw: clean(line, maxRaw)}
 	e.Text = clean(strings.TrimSpace(line[nvrm+len("NVRM:"):]), maxRaw)
 	for f := range strings.FieldsSeq(line[nvrm:at]) {
-		if a := Address(strings.TrimRight(f, ":,)")); a != "" {
+		if a := Address(strings.TrimRight(firstLine(f), ":,)")); a != "" {
 			e.PCI = a
 			break
 		}
 	}
 	return e, true
+}
+
+// newlines are the ways in which a line break within one record is written: by the kernel, by journald's short form, by
+// rsyslog.
+var newlines = [...]string{`\x0a`, `\n`, "#012"}
+
+// firstLine cuts s where the message went on in another line.
+func firstLine(s string) string {
+	for _, n := range newlines {
+		if i := strings.Index(s, n); i >= 0 {
+			s = s[:i]
+		}
+	}
+	return s
 }
 
 // parseFabricManager reads "fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3 port 33".

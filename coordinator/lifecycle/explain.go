@@ -16,6 +16,9 @@ func next(n Node) string {
 	if n.Case != nil && n.Case.Due != "" {
 		who = n.Case.Due
 	}
+	if n.Marked(MarkOverridden, time.Time{}) && n.Case != nil && n.Case.Out {
+		return "left in service as a person wants it; drained again when the override ends"
+	}
 	switch n.State {
 	case Enrolled:
 		if n.Adopt {

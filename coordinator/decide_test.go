@@ -226,3 +226,25 @@ func TestEntriesAfter(t *testing.T) {
 		})
 	}
 }
+
+// Another run of a job that we knew is news: what was decided about the run before it is not meant for this one.
+func TestJobEvents(t *testing.T) {
+	known := lifecycle.Node{Jobs: []lifecycle.JobRef{{ID: "7", Nodes: 2, Restarts: 1}}}
+	run := func(id string, restarts int) slurm.View {
+		return slurm.View{Jobs: []slurm.Job{{ID: id, Nodes: []string{"gpu001", "gpu002"}, Restarts: restarts}}}
+	}
+	for _, tt := range []struct {
+		name string
+		view slurm.View
+		news bool
+	}{
+		{"the same run", run("7", 1), false},
+		{"requeued and here again", run("7", 2), true},
+		{"another job", run("8", 1), true},
+		{"none", slurm.View{}, true},
+	} {
+		if got := len(jobEvents(known, tt.view)) > 0; got != tt.news {
+			t.Errorf("%s: news %v, want %v", tt.name, got, tt.news)
+		}
+	}
+}

@@ -214,13 +214,14 @@ type eventAt func(lifecycle.At) lifecycle.Event
 func jobEvents(n lifecycle.Node, v slurm.View) []eventAt {
 	var now []lifecycle.JobRef
 	same := len(v.Jobs) == len(n.Jobs)
-	known := map[string]bool{}
+	known := map[string]int{} // restarts by job
 	for _, j := range n.Jobs {
-		known[j.ID] = true
+		known[j.ID] = j.Restarts
 	}
 	for _, j := range v.Jobs {
-		now = append(now, lifecycle.JobRef{ID: j.ID, Nodes: len(j.Nodes)})
-		same = same && known[j.ID]
+		now = append(now, lifecycle.JobRef{ID: j.ID, Nodes: len(j.Nodes), Restarts: j.Restarts})
+		restarts, here := known[j.ID]
+		same = same && here && restarts == j.Restarts
 	}
 	if same {
 		return nil

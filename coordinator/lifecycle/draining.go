@@ -62,7 +62,11 @@ func (s *step) drainDeadline() {
 			continue
 		}
 		s.spend("kill")
-		s.effect(kind, map[string]string{"job": j.ID, "nodes": strconv.Itoa(j.Nodes), "case": s.Case.ID})
+		args := map[string]string{"job": j.ID, "nodes": strconv.Itoa(j.Nodes), "case": s.Case.ID}
+		if s.in.Slurm {
+			args["restarts"] = strconv.Itoa(j.Restarts) // a later run of the job, maybe on other nodes, is not meant
+		}
+		s.effect(kind, args)
 	}
 	if waiting > 0 {
 		s.page("drain_deadline", "drain_deadline "+s.Name, fmt.Sprintf("drain not complete after %s: %d jobs still on it",

@@ -14,8 +14,8 @@ const (
 	EffectResume     = "resume"      // Slurm: args reason (the one that must still stand), reason_time
 	EffectReason     = "reason"      // Slurm: put our reason back; args reason
 	EffectReboot     = "reboot"      // Slurm, or the agent without Slurm
-	EffectRequeueJob = "requeue_job" // Slurm: args job
-	EffectKillJob    = "kill_job"    // Slurm: args job
+	EffectRequeueJob = "requeue_job" // Slurm: args job, restarts: the run that was on the node
+	EffectKillJob    = "kill_job"    // Slurm: args job, restarts
 	EffectReleaseJob = "release_job" // Slurm: args job, restarts: a job held by our own prolog exit
 	EffectResetGPU   = "reset_gpu"   // agent: args gpus (UUIDs, comma separated)
 	EffectScreen     = "screen"      // agent: args level

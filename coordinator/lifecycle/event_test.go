@@ -43,7 +43,7 @@ func anyEvent(at func(*rapid.T) time.Time) *rapid.Generator[Event] {
 		case "expired":
 			return Expired{a}
 		case "jobs_changed":
-			return JobsChanged{a, rapid.SampledFrom([][]JobRef{nil, nil, {{"7", 1}}, {{"7", 1}, {"8", 16}}}).Draw(t, "jobs")}
+			return JobsChanged{a, rapid.SampledFrom([][]JobRef{nil, nil, {{"7", 1, 0}}, {{"7", 1, 2}, {"8", 16, 0}}}).Draw(t, "jobs")}
 		case "slurm_drained":
 			return SlurmDrained{a, by, rapid.SampledFrom([]string{"cabling", "Kill task failed", "Prolog error"}).Draw(t, "reason"), rapid.Bool().Draw(t, "slurm")}
 		case "slurm_resumed":

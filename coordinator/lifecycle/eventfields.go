@@ -60,6 +60,7 @@ func (e *JobsChanged) fields(c *codec) {
 	groups(c, "job", &e.Jobs, func(j *JobRef, in *codec) {
 		in.text("id", &j.ID)
 		in.number("nodes", &j.Nodes)
+		in.number("restarts", &j.Restarts)
 	})
 }
 

@@ -154,6 +154,8 @@ func TestStands(t *testing.T) {
 		{"kill", Effect{Kind: EffectKillJob, Args: map[string]string{"job": "7"}}, func(n *Node) { drained(n); n.Jobs = []JobRef{{ID: "7"}} }, drained},
 		{"requeue", Effect{Kind: EffectRequeueJob, Args: map[string]string{"job": "7"}}, func(n *Node) { drained(n); n.Jobs = []JobRef{{ID: "7"}} },
 			func(n *Node) { n.Jobs = []JobRef{{ID: "7"}} }},
+		{"a run of a job", Effect{Kind: EffectKillJob, Args: map[string]string{"job": "7", "restarts": "1"}},
+			func(n *Node) { drained(n); n.Jobs = []JobRef{{ID: "7", Restarts: 1}} }, func(n *Node) { drained(n); n.Jobs = []JobRef{{ID: "7", Restarts: 2}} }},
 		{"a boot voids it", Effect{Kind: EffectReboot, BootID: "b1"}, rung(RungReboot), func(n *Node) { rung(RungReboot)(n); n.BootID = "b2" }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

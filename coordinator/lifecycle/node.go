@@ -100,8 +100,9 @@ type Hold struct {
 
 // A JobRef is a job on a node.
 type JobRef struct {
-	ID    string `json:"id"`
-	Nodes int    `json:"nodes,omitempty"` // of the whole job
+	ID       string `json:"id"`
+	Nodes    int    `json:"nodes,omitempty"`    // of the whole job
+	Restarts int    `json:"restarts,omitempty"` // times Slurm has requeued it: which run of the job this is
 }
 
 // A PastCause is why a node was out before.

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Stands reports whether effect e, recorded under id, is still wanted by the node as it is now; if not, why. The
 // coordinator asks just before it carries an effect out, and ends one that does not stand as skipped.
@@ -30,7 +33,10 @@ func Stands(n Node, e Effect, id string) (ok bool, why string) {
 	case EffectEvidence:
 		return n.Case != nil && n.Case.Evidence == "collecting", "evidence is not being gathered"
 	case EffectRequeueJob, EffectKillJob:
-		gone := !slices.ContainsFunc(n.Jobs, func(j JobRef) bool { return j.ID == e.Args["job"] })
+		gone := !slices.ContainsFunc(n.Jobs, func(j JobRef) bool {
+			restarts, given := e.Args["restarts"]
+			return j.ID == e.Args["job"] && (!given || restarts == strconv.Itoa(j.Restarts))
+		})
 		return n.State == Draining && !gone, "the node is not draining, or the job is gone"
 	}
 	return true, ""

@@ -81,7 +81,7 @@ type Agent struct {
 	log     *slog.Logger
 	store   store
 	bootID  string
-	policy  atomic.Pointer[policy.Policy]
+	policy  atomic.Pointer[policy.Policy] // as it holds for this node
 	flights *flights
 	mail    chan func()
 	done    chan struct{} // closed when the loop has ended
@@ -100,6 +100,8 @@ type Agent struct {
 	tombstone *Tombstone
 	contact   *time.Duration
 	contactOn time.Duration // boot clock of the contact that is on disk
+	fleet     policy.Policy // as the control plane sent it
+	sku       string        // the product for which policy holds
 	seen      *Seen
 	last      *catalog.Snapshot
 	lastFound []checks.Finding // of the last snapshot, in run order
@@ -167,7 +169,9 @@ func (a *Agent) restore() {
 		a.kernel = k
 	}
 	a.kernel.BootID = a.bootID
-	a.store.load("seen.json", &a.inventory)
+	if a.store.load("seen.json", &a.inventory) {
+		a.resolve(a.product())
+	}
 	var jobs []jobRecord
 	if a.store.load("jobs.json", &jobs) {
 		for _, j := range jobs {
@@ -191,7 +195,22 @@ func (a *Agent) sound(d keptDesired) bool {
 	return true
 }
 
+// setPolicy puts a policy in force on this node.
 func (a *Agent) setPolicy(p policy.Policy) {
+	a.fleet = p
+	a.resolve(a.product())
+}
+
+// resolve makes of the fleet's policy the one for this node with that product. It runs in the loop, or before it.
+func (a *Agent) resolve(sku string) {
+	a.sku = sku
+	p := a.fleet.For(a.cfg.Node, a.sku)
+	if faults := policy.Validate(p); len(faults) > 0 { // each override alone is sound; several together may not be
+		a.log.Error("overrides make no sense together on this node and are left aside", "revision", p.Version, "path", faults[0].Path, "err", faults[0].Message, "count", len(faults))
+		p = a.fleet
+		p.Overrides = nil
+		p = p.For(a.cfg.Node, a.sku)
+	}
 	a.policy.Store(&p)
 	if a.cfg.OnPolicy != nil {
 		a.cfg.OnPolicy(p)

@@ -42,8 +42,19 @@ type CaptureMeta struct {
 	Redacted    bool      `json:"redacted,omitempty"`
 }
 
+// ForNode gives the capture with its policy as it holds for the node it is of.
+func (c Capture) ForNode() Capture {
+	sku := c.Snapshot.Inventory().SKU()
+	if sku == "" && c.Expected != nil {
+		sku = c.Expected.SKU()
+	}
+	c.Policy = c.Policy.For(c.Node, sku)
+	return c
+}
+
 // Judge judges the capture at a level. Every fault in the kernel log counts: it is the log of one boot.
 func (c Capture) Judge(level checks.Level) SuiteResult {
+	c = c.ForNode()
 	in := SuiteInput{Level: level, Snapshot: c.Snapshot, Err: c.SnapshotErr, KernelOK: c.KernelErr, Expected: c.Expected, Policy: c.Policy}
 	if in.KernelOK != "" {
 		in.KernelOK = "the kernel log cannot be read: " + in.KernelOK

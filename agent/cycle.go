@@ -28,6 +28,9 @@ func (a *Agent) endCycle(snap catalog.Snapshot, err error) {
 
 // judge judges a snapshot at a level. kernel are the kernel-log faults that count for it. It runs in the loop.
 func (a *Agent) judge(level checks.Level, snap catalog.Snapshot, err error, kernel []checks.Finding) SuiteResult {
+	if sku := snap.Inventory().SKU(); sku != "" && sku != a.sku {
+		a.resolve(sku) // before it is judged: a first look has no other way to know
+	}
 	in := SuiteInput{Level: level, Snapshot: snap, Kernel: kernel, KernelOK: a.state().kernelDoubt(), Expected: a.expected(), Policy: *a.policy.Load()}
 	if err != nil {
 		in.Err = err.Error()
@@ -75,6 +78,14 @@ func worstOf(act, all []checks.Finding) string {
 		return describe(f)
 	}
 	return unknowns(all)
+}
+
+// product is the product name of the node's GPUs: as they are now or, where nothing was read yet, as they should be.
+func (a *Agent) product() string {
+	if sku := a.inventory.SKU(); sku != "" || a.desired.Expected == nil {
+		return sku
+	}
+	return a.desired.Expected.SKU()
 }
 
 // inventoryText is the hardware as one string, to tell whether it changed.

@@ -22,12 +22,17 @@ func (a *Agent) Desire(ctx context.Context, d wire.Desired) error {
 	if d.Node != a.cfg.Node {
 		return fmt.Errorf("desired state %d is for node %q", d.Version, d.Node)
 	}
-	if faults := policy.Validate(d.Policy); len(faults) > 0 {
+	faults := policy.Validate(d.Policy)
+	if len(faults) > 0 {
 		a.log.Error("policy not taken", "revision", d.Policy.Version, "path", faults[0].Path, "err", faults[0].Message, "count", len(faults))
-		d.Policy = *a.policy.Load()
 	}
 	var saveErr error
-	err := a.call(ctx, func() { saveErr = a.desire(d) })
+	err := a.call(ctx, func() {
+		if len(faults) > 0 {
+			d.Policy = a.fleet
+		}
+		saveErr = a.desire(d)
+	})
 	if err == nil {
 		err = saveErr
 	}
@@ -76,7 +81,7 @@ func (a *Agent) answered() {
 	}
 	// A fault seen from now on is news, and no consequence of one that has been answered.
 	a.ledger.Renew()
-	a.setPolicy(*a.policy.Load())
+	a.resolve(a.product())
 	if len(a.kernel.Open) > 0 {
 		a.kernel.Open, a.kernelNew = nil, true
 		a.saveKernel()

@@ -52,7 +52,7 @@ func Judge(in SuiteInput) SuiteResult {
 		r.Findings = catalog.Judge(in.Snapshot, in.Expected, in.Policy)
 	}
 	// A quiet kernel log proves nothing, so it earns no Pass; one that was not read leaves the suite open.
-	if in.KernelOK != "" && catalog.Mode(in.Policy, xid.ID) != policy.Off {
+	if in.KernelOK != "" && in.Policy.ModeOf(xid.ID) != policy.Off {
 		r.Findings = append(r.Findings, doubt(xid.ID, in.KernelOK))
 	}
 	if len(in.Kernel) > 0 {

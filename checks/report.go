@@ -56,6 +56,21 @@ type Inventory struct {
 	GPUs       []GPU  `json:"gpus"`
 }
 
+// SKU is the product name that most of the GPUs show; of equals, the one of the lowest index. Empty without a GPU that gives
+// its name.
+func (i Inventory) SKU() string {
+	seen, best := map[string]int{}, ""
+	for _, g := range i.GPUs {
+		seen[g.Name]++
+	}
+	for _, g := range i.GPUs {
+		if g.Name != "" && (best == "" || seen[g.Name] > seen[best]) {
+			best = g.Name
+		}
+	}
+	return best
+}
+
 // Why says why a report was made.
 type Why string
 

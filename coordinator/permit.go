@@ -35,7 +35,8 @@ func (c *Coordinator) Permit(ctx context.Context, ask wire.PermitAsk) (wire.Perm
 
 func (l *lead) permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswer, error) {
 	l.mu.RLock()
-	n, p, now := l.st.nodes[ask.Node], l.st.policy, leaderNow(l.st)
+	n, now := l.st.nodes[ask.Node], leaderNow(l.st)
+	p := l.st.policyOf(l.st.policy, n)
 	l.mu.RUnlock()
 	granted, why := permits(n, now)
 	if !granted {

@@ -36,7 +36,7 @@ func (l *lead) report(ctx context.Context, r checks.Report, ownGPU bool) (wire.R
 			return nil
 		}
 		before := len(t.history)
-		evs, more := bounded(reduce(r, ownGPU || r.OwnGPU, t.policy, t.now))
+		evs, more := bounded(reduce(r, ownGPU || r.OwnGPU, t.policyFor(r), t.now))
 		for _, ev := range evs {
 			if err := t.apply(r.Node, ev, "agent"); err != nil {
 				return err
@@ -119,7 +119,7 @@ func (l *lead) brings(r checks.Report, ownGPU bool) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	t := l.st.begin(env{term: l.term.Number(), slurm: l.cfg.Slurm != nil, sign: unsigned, newID: func() string { return "Q-0000" }}, leaderNow(l.st))
-	for _, ev := range reduce(r, ownGPU, t.policy, t.now) {
+	for _, ev := range reduce(r, ownGPU, t.policyFor(r), t.now) {
 		if err := t.apply(r.Node, ev, "agent"); err != nil {
 			return true // the loop says what is wrong with it
 		}

@@ -22,6 +22,7 @@ type state struct {
 	refusals map[string]refusal  // by job: prolog exits that we permitted
 	guard    guard.Books
 	policy   policy.Policy
+	policies *policies // policy as it holds for single nodes
 	counters counters
 	revision uint64 // of the last commit
 	index
@@ -31,7 +32,7 @@ func newState() *state {
 	return &state{
 		nodes: map[string]lifecycle.Node{}, versions: map[string]uint64{}, cases: map[string]wire.Case{},
 		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{}, reported: map[string][]string{},
-		policy: policy.Default(), index: newIndex(),
+		policy: policy.Default(), policies: new(policies), index: newIndex(),
 	}
 }
 

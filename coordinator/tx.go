@@ -92,7 +92,7 @@ func (t *tx) apply(name string, ev lifecycle.Event, by string) error {
 	census := t.base.census()
 	t.note(before, ev, census)
 	after, writes, effects, err := lifecycle.Step(before, ev, lifecycle.Inputs{
-		Policy: t.policy, Guard: guard.New(t.policy.Guard, census, t.guard), CaseID: t.env.newID(), Slurm: t.env.slurm,
+		Policy: t.policyOf(before), Guard: guard.New(t.policy.Guard, census, t.guard), CaseID: t.env.newID(), Slurm: t.env.slurm,
 	})
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (t *tx) apply(name string, ev lifecycle.Event, by string) error {
 
 // note tells the guard of a fault that counts, acted on or not: a storm is counted in faults, not in drains.
 func (t *tx) note(n lifecycle.Node, ev lifecycle.Event, c guard.Census) {
-	reason, counts := lifecycle.Counted(n, ev, t.policy)
+	reason, counts := lifecycle.Counted(n, ev, t.policyOf(n))
 	if !counts {
 		return
 	}

@@ -53,6 +53,7 @@ var inside = []struct {
 	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/hostlist", "coordinator/lifecycle"}, "the command line uses the API only"},
 	{"cmd/", nil, ""},
 	{"packaging/", []string{}, "what is installed is no code"},
+	{"checks/policy/", []string{"checks", "coordinator/hostlist"}, "a policy names nodes as Slurm does"},
 	{"checks/", []string{"checks"}, "checks know nothing of who asks"},
 	{"golden/", []string{"golden"}, "the suites know nothing of who asks"},
 	{"agent/sim/", []string{".", "golden/fakecuda", "checks/strictyaml", "coordinator/hostlist"}, "simulated hardware shares no code with what reads or judges it; reading a scenario file is neither"},

@@ -61,17 +61,8 @@ func IDs() []string {
 	return out
 }
 
-// Mode says how far a check's findings may go: its own mode in p or, where p has none for it, the fleet's. A fleet that
-// observes can so switch single checks to act, and one that acts can hold single checks back.
-func Mode(p policy.Policy, id string) policy.Mode {
-	if m := p.Checks[id].Mode; m != "" {
-		return m
-	}
-	return p.Mode
-}
-
 // Acts reports whether anything may be done about a check's findings.
-func Acts(p policy.Policy, id string) bool { return Mode(p, id) == policy.Act }
+func Acts(p policy.Policy, id string) bool { return p.ModeOf(id) == policy.Act }
 
 // runs reports whether the check judges at all.
-func runs(p policy.Policy, id string) bool { return Mode(p, id) != policy.Off }
+func runs(p policy.Policy, id string) bool { return p.ModeOf(id) != policy.Off }

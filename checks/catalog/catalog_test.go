@@ -210,10 +210,10 @@ func TestMode(t *testing.T) {
 		{policy.Observe, policy.Act, policy.Act}, {policy.Act, policy.Observe, policy.Observe}, {policy.Act, policy.Off, policy.Off},
 	} {
 		p := policy.Policy{Mode: tt.fleet, Checks: map[string]policy.Check{"ecc": {Mode: tt.check}}}
-		if got := Mode(p, "ecc"); got != tt.want || Acts(p, "ecc") != (tt.want == policy.Act) {
+		if got := p.ModeOf("ecc"); got != tt.want || Acts(p, "ecc") != (tt.want == policy.Act) {
 			t.Errorf("fleet %q, check %q: %q, acts %t, want %q", tt.fleet, tt.check, got, Acts(p, "ecc"), tt.want)
 		}
-		if got := Mode(p, "xid"); got != tt.fleet {
+		if got := p.ModeOf("xid"); got != tt.fleet {
 			t.Errorf("a check that is not named has mode %q, want the fleet's %q", got, tt.fleet)
 		}
 	}

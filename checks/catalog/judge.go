@@ -20,7 +20,7 @@ func Judge(s Snapshot, expected *checks.Inventory, p policy.Policy) []checks.Fin
 	var out []checks.Finding
 	add := func(id string, fs ...checks.Finding) {
 		if runs(p, id) {
-			out = append(out, fs...)
+			out = append(out, settle(fs, p)...)
 		}
 	}
 	hung := p.Agent.HungChildren
@@ -90,7 +90,7 @@ func JudgeLog(events []LogEvent, known checks.Inventory, p policy.Policy) []chec
 			f.Subject.GPUUUID, f.Subject.GPUIndex = g.UUID, &index
 		}
 		place(&f, known.Node, known.BootID, e.At)
-		out = append(out, f)
+		out = append(out, settle([]checks.Finding{f}, p)...)
 	}
 	return out
 }

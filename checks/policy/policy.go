@@ -29,11 +29,8 @@ type Policy struct {
 	Certificate Certificate `json:"certificate" yaml:"certificate"`
 	Guard       Guard       `json:"guard" yaml:"guard"`
 	Lifecycle   Lifecycle   `json:"lifecycle" yaml:"lifecycle"`
-}
 
-// A Check is what may be set for any check.
-type Check struct {
-	Mode Mode `json:"mode" yaml:"mode"` // empty: the fleet's mode
+	Overrides []Override `json:"overrides,omitempty" yaml:"overrides"` // for some products or nodes; For applies them
 }
 
 // A Duration is a time.Duration that reads and writes as "30s" or "12h". Days may be written as "7d".

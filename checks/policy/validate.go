@@ -18,10 +18,15 @@ type Fault struct {
 // p.Checks exist is for the catalog to say.
 func Validate(p Policy) []Fault {
 	v := &validator{}
+	v.values(p)
+	v.overrides(p)
+	return v.sorted()
+}
+
+// values checks what p sets itself, its overrides aside.
+func (v *validator) values(p Policy) {
 	oneOf(v, "mode", p.Mode, Off, Observe, Act)
-	for id, c := range p.Checks {
-		oneOf(v, "checks."+id+".mode", c.Mode, "", Off, Observe, Act)
-	}
+	v.checks(p.Checks)
 	v.inventory(p.Inventory)
 	v.rowRemap(p.RowRemap)
 	v.xid(p.XID)
@@ -30,10 +35,6 @@ func Validate(p Policy) []Fault {
 	v.certificate(p.Certificate)
 	v.guard(p.Guard)
 	v.lifecycle(p.Lifecycle)
-	slices.SortFunc(v.faults, func(a, b Fault) int {
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
-	})
-	return v.faults
 }
 
 type validator struct{ faults []Fault }

@@ -30,7 +30,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{"a mode that does not exist", func(p *Policy) { p.Mode = "enforce" }, `mode: "enforce": want one of [off observe act]`},
 		{"no mode", func(p *Policy) { p.Mode = "" }, `mode: "": want`},
-		{"a check's mode that does not exist", func(p *Policy) { p.Checks = map[string]Check{"ecc": {"on"}} }, `checks.ecc.mode: "on"`},
+		{"a check's mode that does not exist", func(p *Policy) { p.Checks = map[string]Check{"ecc": {Mode: "on"}} }, `checks.ecc.mode: "on"`},
 		{"fewer than no GPUs", func(p *Policy) { p.Inventory.Count = -1 }, "inventory.count: -1: want 0 or more"},
 		{"more GPUs than nodes have", func(p *Policy) { p.Inventory.Count = 1025 }, "inventory.count: 1025"},
 		{"fewer than no rows", func(p *Policy) { p.RowRemap.MaxCorrectable = -1 }, "row_remap.max_correctable: -1"},
@@ -72,7 +72,7 @@ func TestValidate(t *testing.T) {
 func TestNoFieldGoesUnchecked(t *testing.T) {
 	unlimited := map[string]bool{ // every value of these is meaningful
 		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
-		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true,
+		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true, "Overrides": true,
 	}
 	var walk func(path string, get func(*Policy) reflect.Value, typ reflect.Type)
 	walk = func(path string, get func(*Policy) reflect.Value, typ reflect.Type) {
@@ -119,7 +119,7 @@ func TestEveryFaultAtOnceByPath(t *testing.T) {
 
 func TestPolicyJSONRoundTrip(t *testing.T) {
 	p := Default()
-	p.Version, p.XID.Actions, p.Checks = 7, map[int]string{79: "reboot"}, map[string]Check{"ecc": {Act}}
+	p.Version, p.XID.Actions, p.Checks = 7, map[int]string{79: "reboot"}, map[string]Check{"ecc": {Mode: Act, Action: "drain", Share: 0.25}}
 	b, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 var (
 	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
+	partialType  = reflect.TypeFor[Partial]()
 	durationType = reflect.TypeFor[time.Duration]()
 )
 
@@ -35,6 +36,10 @@ func (d *decoder) value(n ast.Node, v reflect.Value, path string) {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
 		d.value(n, v.Elem(), path)
+		return
+	}
+	if reflect.PointerTo(v.Type()).Implements(partialType) {
+		d.partial(n, v.Addr().Interface().(Partial), path)
 		return
 	}
 	if reflect.PointerTo(v.Type()).Implements(textType) {
@@ -182,7 +187,7 @@ func positiveNumber(n ast.Node) (uint64, bool) {
 	return 0, false
 }
 
-// list decodes a sequence into a fresh slice.
+// list decodes a sequence into a fresh slice; one without items gives nil, so that there is one empty list.
 func (d *decoder) list(n ast.Node, v reflect.Value, path string) {
 	if _, null := n.(*ast.NullNode); null {
 		return
@@ -190,6 +195,10 @@ func (d *decoder) list(n ast.Node, v reflect.Value, path string) {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
 		d.fault(n, path, "%s: want a list", describe(n))
+		return
+	}
+	if len(seq.Values) == 0 {
+		v.SetZero()
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values))

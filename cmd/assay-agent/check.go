@@ -136,8 +136,12 @@ func takeCapture(ctx context.Context, cfg config, stderr io.Writer) (agent.Captu
 
 // judgeAndPrint judges a capture, prints what it finds and returns the exit status.
 func judgeAndPrint(w io.Writer, c agent.Capture, level checks.Level, only []string, asJSON bool) error {
+	c = c.ForNode()
 	// By hand every check judges and counts: the mode is for what acts by itself.
-	c.Policy.Mode, c.Policy.Checks = policy.Act, nil
+	c.Policy.Mode = policy.Act
+	for id, k := range c.Policy.Checks {
+		c.Policy.Checks[id] = policy.Check{Action: k.Action}
+	}
 	res := c.Judge(level)
 	fs := res.Findings
 	if len(only) > 0 {

@@ -11,18 +11,10 @@ import (
 // noEnd is the end of a mark that stands until cleared.
 var noEnd time.Time
 
-// mode is how far a check's findings may go: its own mode where one is set, else the fleet's.
-func mode(p policy.Policy, check string) policy.Mode {
-	if m := p.Checks[check].Mode; m != "" {
-		return m
-	}
-	return p.Mode
-}
-
 // acts reports whether findings of the check may take capacity. In observe mode it notes, once a boot, what would
 // have been done.
 func (s *step) acts(f checks.Finding, would string) bool {
-	switch mode(s.in.Policy, f.Check) {
+	switch s.in.Policy.ModeOf(f.Check) {
 	case policy.Act:
 		return true
 	case policy.Observe:
@@ -57,7 +49,7 @@ func Counted(n Node, ev Event, p policy.Policy) (reason string, ok bool) {
 	case "", Retired, RMA:
 		return "", false
 	}
-	if oldNews(n, f) || mode(p, f.Check) == policy.Off {
+	if oldNews(n, f) || p.ModeOf(f.Check) == policy.Off {
 		return "", false
 	}
 	return Cause(f), true

@@ -206,5 +206,5 @@ func (s *step) rungWaits() string {
 // caseActs reports whether the case may take automatic steps: what a person ordered may, and what policy lets act now.
 func (s *step) caseActs() bool {
 	name, _, _ := strings.Cut(s.Case.Cause, " ")
-	return s.Case.Cause == CauseOrder || mode(s.in.Policy, name) == policy.Act
+	return s.Case.Cause == CauseOrder || s.in.Policy.ModeOf(name) == policy.Act
 }

@@ -25,7 +25,11 @@ func Load(file string, data []byte) (policy.Policy, error) {
 		faults = &strictyaml.Error{File: file}
 	}
 	// A value that could not be read kept its default, which has no fault: what is found now adds to what was found.
+	read := faults.Faults
 	for _, f := range Validate(p) {
+		if f.Message == policy.SetsNothing && slices.ContainsFunc(read, func(r strictyaml.Fault) bool { return strings.HasPrefix(r.Path, f.Path) }) {
+			continue // it would, could it be read
+		}
 		line, column := lines.At(f.Path)
 		faults.Add(line, column, f.Path, "%s", f.Message)
 	}
@@ -35,13 +39,22 @@ func Load(file string, data []byte) (policy.Policy, error) {
 	return p, nil
 }
 
-// Validate lists every fault of p: those of policy.Validate, and checks that do not exist.
+// Validate lists every fault of p: those of policy.Validate, and checks that do not exist, there or in an override.
 func Validate(p policy.Policy) []policy.Fault {
 	faults := policy.Validate(p)
 	known := catalog.IDs()
-	for id := range p.Checks {
+	unknown := func(path, id string) {
 		if !slices.Contains(known, id) {
-			faults = append(faults, policy.Fault{Path: "checks." + id, Message: fmt.Sprintf("no such check; there are %s", strings.Join(known, ", "))})
+			faults = append(faults, policy.Fault{Path: path + "." + id, Message: fmt.Sprintf("no such check; there are %s", strings.Join(known, ", "))})
+		}
+	}
+	for id := range p.Checks {
+		unknown("checks", id)
+	}
+	for i, o := range p.Overrides {
+		set, _ := o.Set.Tree()["checks"].(map[string]any)
+		for id := range set {
+			unknown(fmt.Sprintf("overrides[%d].set.checks", i), id)
 		}
 	}
 	slices.SortStableFunc(faults, func(a, b policy.Fault) int { return cmp.Compare(a.Path, b.Path) })

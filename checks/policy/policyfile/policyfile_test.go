@@ -1,7 +1,9 @@
 package policyfile
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -50,7 +52,7 @@ guard:
 
 func TestLoadReportsEveryFaultWithItsLine(t *testing.T) {
 	_, err := Load("policy.yaml", []byte(`mode: enforce
-version: 3
+modes: act
 checks:
   exc: {mode: act}
   ecc: {mode: maybe}
@@ -66,8 +68,8 @@ certificate:
 `))
 	want := strings.TrimSpace(`
 policy.yaml:1:7: mode: "enforce": want one of [off observe act]
-policy.yaml:2:1: version: unknown key; known here: mode, checks, inventory, ecc, row_remap, xid, agent, hooks, certificate, guard, lifecycle
-policy.yaml:4:3: checks.exc: no such check; there are driver, inventory, recovery, rowremap, ecc, xid, sxid
+policy.yaml:2:1: modes: unknown key; did you mean mode?
+policy.yaml:4:3: checks.exc: no such check; there are CHECKS
 policy.yaml:5:15: checks.ecc.mode: "maybe": want one of [off observe act]
 policy.yaml:7:3: row_remap.max_correctible: unknown key; did you mean max_correctable?
 policy.yaml:9:13: agent.interval: duration "10": want a number and a unit, as 30s, 12h or 7d
@@ -76,12 +78,105 @@ policy.yaml:11:27: guard.fleet_hour_share: 2: want a share above 0 and not above
 policy.yaml:11:47: guard.fleet_day_share: 0.5: below fleet_hour_share, 2
 policy.yaml:13:10: certificate.quick: 0s: want 1s to 365d
 policy.yaml:14:3: certificate.quick: given twice; first in line 13`)
+	want = strings.ReplaceAll(want, "CHECKS", strings.Join(catalog.IDs(), ", "))
 	var e *strictyaml.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v", err)
 	}
 	if e.Error() != want {
 		t.Errorf("got\n%s\nwant\n%s", e, want)
+	}
+}
+
+// Every fault of every override is told with its line, beside those of the top level.
+func TestLoadReportsTheFaultsOfOverrides(t *testing.T) {
+	_, err := Load("policy.yaml", []byte(`row_remap: {max_correctable: -1}
+overrides:
+  - name: a100
+    sku: [A100]
+    set:
+      row_remap:
+        max_correctible: 3
+      hooks:
+        budget: 17s
+  - name: a100
+    nodes: ["gpu[1-"]
+    set:
+      guard: {storm_nodes: 1}
+      checks:
+        exc: {mode: act}
+  - set:
+      hooks:
+        budget: 17s
+        permit_wait: 1m
+      checks:
+        ecc: {share: 0}
+        exc: {mode: act}
+  - name: spelt otherwise
+    sku: [H100]
+    set: {xid: {actions: {079: watch}}}
+  - {name: nothing, sku: [H100], set: }
+  - name: a section that is none
+    sku: [H100]
+    set: act
+`))
+	want := strings.TrimSpace(`
+policy.yaml:1:30: row_remap.max_correctable: -1: want 0 or more
+policy.yaml:7:9: overrides[0].set.row_remap.max_correctible: unknown key; did you mean max_correctable?
+policy.yaml:8:7: overrides[0].set.hooks.permit_wait: 4s after a suite of 17s: together more than the 19s that a hook waits
+policy.yaml:10:11: overrides[1].name: "a100": overrides[0] has that name
+policy.yaml:11:13: overrides[1].nodes[0]: hostlist "gpu[1-": at byte 3: [ without ]
+policy.yaml:13:7: overrides[1].set.guard: cannot be set by an override: budgets are the fleet's
+policy.yaml:15:9: overrides[1].set.checks.exc: no such check; there are CHECKS
+policy.yaml:16:5: overrides[2]: names no nodes: want sku or nodes; what holds for all stands at the top level
+policy.yaml:16:5: overrides[2].name: want a name, so that people can tell it from others
+policy.yaml:19:22: overrides[2].set.hooks.permit_wait: 1m: want 0s to 18s
+policy.yaml:21:22: overrides[2].set.checks.ecc.share: share "0": want a share above 0 and not above 1, as 0.05 or 5%; for none of the nodes use mode: observe
+policy.yaml:22:9: overrides[2].set.checks.exc: no such check; there are CHECKS
+policy.yaml:25:10: overrides[3].set: xid.actions.079 sets nothing: write it as ` + "`assay policy show`" + ` does
+policy.yaml:26:34: overrides[4].set: sets nothing
+policy.yaml:29:10: overrides[5].set: "act": want a mapping
+`)
+	want = strings.ReplaceAll(want, "CHECKS", strings.Join(catalog.IDs(), ", "))
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%s\nwant\n%s", err, want)
+	}
+}
+
+func TestPrintOfAnOverride(t *testing.T) {
+	text := `overrides:
+  - name: a100
+    sku: [A100, "H100 80GB"]
+    nodes: ["gpu[001-016]"]
+    set:
+      mode: act
+      checks:
+        ecc:
+          action: drain
+          share: 0.05
+      ecc:
+        max_volatile_corrected: 18446744073709551615
+      xid:
+        actions:
+          79: watch
+      agent:
+        interval: 10s
+  - name: "all of rack 2"
+    nodes: ["gpu[017-032]"]
+    set:
+      ecc:
+        require_enabled: false
+`
+	p, err := Load("policy.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := string(Print(p))
+	if _, got, _ := strings.Cut(printed, "overrides:"); "overrides:"+got != text {
+		t.Errorf("got\n%s\nwant\n%s", got, text)
+	}
+	if got := p.For("gpu003", "NVIDIA H100 80GB HBM3"); got.ECC.MaxVolatileCorrected != 1<<64-1 || got.XID.Actions[79] != "watch" || got.Agent.Interval.D() != 10*time.Second || !got.ECC.RequireEnabled {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -116,7 +211,10 @@ func draw(t *rapid.T) policy.Policy {
 			if p.Checks == nil {
 				p.Checks = map[string]policy.Check{}
 			}
-			p.Checks[id] = policy.Check{Mode: mode.Draw(t, id)}
+			p.Checks[id] = policy.Check{
+				Mode: mode.Draw(t, id), Action: rapid.SampledFrom([]string{"", "drain", "none"}).Draw(t, "action of "+id),
+				Share: policy.Share(rapid.SampledFrom([]float64{0, 0.01, 0.125, 1}).Draw(t, "share of "+id)),
+			}
 		}
 	}
 	p.Inventory = policy.Inventory{Count: rapid.IntRange(0, 16).Draw(t, "count"), Name: text(t, "name"), Driver: text(t, "driver")}
@@ -135,6 +233,20 @@ func draw(t *rapid.T) policy.Policy {
 	p.Guard.FleetHourShare = share.Draw(t, "hour")
 	p.Guard.FleetDayShare = max(p.Guard.FleetHourShare, share.Draw(t, "day"))
 	p.Guard.StormShare = share.Draw(t, "storm")
+	for i := range rapid.IntRange(0, 3).Draw(t, "overrides") {
+		o := policy.Override{Name: fmt.Sprintf("%s%d", text(t, "override"), i), SKU: []string{"H100", "L40S"}}
+		if rapid.Bool().Draw(t, "by node") {
+			o.Nodes = []string{"gpu[001-004]", "b1"}
+		}
+		sets := rapid.SampledFrom([]string{
+			`{"mode":"act"}`, `{"inventory":{"name":"x: #y","count":8},"ecc":{"max_volatile_corrected":18446744073709551615}}`,
+			`{"checks":{"ecc":{"mode":"off"},"xid":{"share":0.3}},"agent":{"interval":"10s","call_deadline":"1m30s"}}`, `{"xid":{"actions":{"7":"none","79":"rma"}}}`,
+		})
+		if err := json.Unmarshal([]byte(sets.Draw(t, "set")), &o.Set); err != nil {
+			t.Fatal(err)
+		}
+		p.Overrides = append(p.Overrides, o)
+	}
 	p.Lifecycle.DrainJob = rapid.SampledFrom([]string{"wait", "requeue", "kill"}).Draw(t, "job")
 	return p
 }
@@ -160,7 +272,8 @@ func TestDefaultFile(t *testing.T) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add(Print(policy.Default()))
-	for _, s := range []string{"mode: act\n", "xid: {actions: {79: reboot}}", "checks: {ecc: {mode: off}}", "guard: {fleet_hour_share: .nan}", "agent: {interval: -1s}", "lifecycle: {drain_job: [a]}"} {
+	for _, s := range []string{"mode: act\n", "xid: {actions: {79: reboot}}", "checks: {ecc: {mode: off}}", "guard: {fleet_hour_share: .nan}", "agent: {interval: -1s}", "lifecycle: {drain_job: [a]}",
+		"overrides: [{name: a, sku: [H100], nodes: [\"n[1-3]\"], set: {mode: act, checks: {ecc: {share: 5%}}, xid: {actions: {7: rma}}}}]"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -2,7 +2,9 @@ package policyfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,37 +18,48 @@ import (
 // part of the file.
 func Print(p policy.Policy) []byte {
 	var b bytes.Buffer
-	printStruct(&b, reflect.ValueOf(p), "")
+	printStruct(&b, reflect.ValueOf(p), "", nil)
 	return b.Bytes()
 }
 
-func printStruct(b *bytes.Buffer, v reflect.Value, indent string) {
-	t := v.Type()
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
-		if name == "-" {
+// printStruct writes a section. only, where it is not nil, names what is written of it: a map for a section below.
+func printStruct(b *bytes.Buffer, v reflect.Value, indent string, only map[string]any) {
+	for i := range v.NumField() {
+		name, opts, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		below, wanted := only[name]
+		if name == "-" || only != nil && !wanted || opts == "omitempty" && v.Field(i).IsZero() {
 			continue
 		}
-		printEntry(b, name, v.Field(i), indent)
+		sub, _ := below.(map[string]any)
+		printEntry(b, name, v.Field(i), indent, sub)
 	}
 }
 
-func printEntry(b *bytes.Buffer, name string, v reflect.Value, indent string) {
+func printEntry(b *bytes.Buffer, name string, v reflect.Value, indent string, only map[string]any) {
 	b.WriteString(indent + name + ":")
-	switch {
+	switch set, isSet := v.Interface().(policy.Set); {
+	case isSet:
+		b.WriteByte('\n')
+		var whole policy.Policy
+		if err := json.Unmarshal([]byte(set.JSON()), &whole); err != nil {
+			panic(fmt.Sprintf("policyfile: override %s: %v", set.JSON(), err)) // validated before it is printed
+		}
+		printStruct(b, reflect.ValueOf(whole), indent+"  ", set.Tree())
 	case isText(v):
 		b.WriteString(" " + scalar(v) + "\n")
 	case v.Kind() == reflect.Struct:
 		b.WriteByte('\n')
-		printStruct(b, v, indent+"  ")
+		printStruct(b, v, indent+"  ", only)
 	case v.Kind() == reflect.Map:
-		printMap(b, v, indent)
+		printMap(b, v, indent, only)
+	case v.Kind() == reflect.Slice:
+		printList(b, v, indent)
 	default:
 		b.WriteString(" " + scalar(v) + "\n")
 	}
 }
 
-func printMap(b *bytes.Buffer, v reflect.Value, indent string) {
+func printMap(b *bytes.Buffer, v reflect.Value, indent string, only map[string]any) {
 	if v.Len() == 0 {
 		b.WriteString(" {}\n")
 		return
@@ -55,12 +68,32 @@ func printMap(b *bytes.Buffer, v reflect.Value, indent string) {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int {
 		if a.CanInt() {
-			return int(a.Int() - b.Int())
+			return cmp.Compare(a.Int(), b.Int())
 		}
 		return strings.Compare(a.String(), b.String())
 	})
 	for _, k := range keys {
-		printEntry(b, scalar(k), v.MapIndex(k), indent+"  ")
+		sub, _ := only[fmt.Sprint(k)].(map[string]any)
+		printEntry(b, scalar(k), v.MapIndex(k), indent+"  ", sub)
+	}
+}
+
+// printList writes values on one line, and sections below each other.
+func printList(b *bytes.Buffer, v reflect.Value, indent string) {
+	if v.Len() == 0 || v.Type().Elem().Kind() != reflect.Struct || isText(v.Index(0)) {
+		var items []string
+		for i := range v.Len() {
+			items = append(items, scalar(v.Index(i)))
+		}
+		b.WriteString(" [" + strings.Join(items, ", ") + "]\n")
+		return
+	}
+	b.WriteByte('\n')
+	for i := range v.Len() {
+		var item bytes.Buffer
+		printStruct(&item, v.Index(i), indent+"    ", nil)
+		b.WriteString(indent + "  - ")
+		b.Write(bytes.TrimLeft(item.Bytes(), " "))
 	}
 }
 
@@ -75,6 +108,9 @@ func scalar(v reflect.Value) string {
 		text, err := m.MarshalText()
 		if err != nil {
 			panic(fmt.Sprintf("policyfile: %s of %s: %v", v, v.Type(), err)) // a policy's types write every value
+		}
+		if v.CanFloat() {
+			return string(text)
 		}
 		return text2yaml(string(text))
 	}

@@ -99,7 +99,7 @@ func TestEveryPageHasARunbook(t *testing.T) {
 	}
 }
 
-var caseID = regexp.MustCompile(`(?m)^## Case ([a-z]+)$`)
+var caseID = regexp.MustCompile(`(?m)^## Case ([a-z_]+)$`)
 
 // Every check that can open a case has a section for it, and no other has.
 func TestEveryCheckHasARunbook(t *testing.T) {

@@ -38,7 +38,8 @@ func All() []Check {
 		recoveryChecks(),
 		rowremapChecks(),
 		eccChecks(),
-		xidChecks(), // the kernel log's are in no suite, and stand last
+		dcgmChecks(), // only when asked for: in no suite
+		xidChecks(),  // the kernel log's are in no suite, and stand last
 	)
 }
 

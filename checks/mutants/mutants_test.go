@@ -35,6 +35,7 @@ var subjects = []subject{
 	{pkg: "driver", judges: []string{"JudgeCall", "JudgeInit"}, thresholds: []string{"hungChildren"}},
 	{pkg: "inventory", judges: []string{"Judge"}, thresholds: []string{"j.policy.Count"}},
 	{pkg: "xid", judges: []string{"Judge"}},
+	{pkg: "dcgm", judges: []string{"Judge", "JudgeHealth"}, thresholds: []string{"p.Settle", "p.Required"}},
 	{pkg: "catalog", judges: []string{"Judge", "JudgeLog"}, thresholds: []string{"p.Agent.HungChildren"}},
 	{pkg: "strike", thresholds: []string{"span", "gap", "r.MinDown", "r.Window", "r.Count", "limit"}, durations: true},
 	{pkg: ".", thresholds: []string{"g.gap", "g.cause"}, durations: true},

@@ -7,6 +7,7 @@ func Default() Policy {
 		Mode:        Observe,
 		ECC:         defaultECC(),
 		RowRemap:    defaultRowRemap(),
+		DCGM:        defaultDCGM(),
 		Agent:       defaultAgent(),
 		Hooks:       defaultHooks(),
 		Certificate: defaultCertificate(),

@@ -23,6 +23,7 @@ type Policy struct {
 	ECC       ECC       `json:"ecc" yaml:"ecc"`
 	RowRemap  RowRemap  `json:"row_remap" yaml:"row_remap"`
 	XID       XID       `json:"xid" yaml:"xid"`
+	DCGM      DCGM      `json:"dcgm" yaml:"dcgm"`
 
 	Agent       Agent       `json:"agent" yaml:"agent"`
 	Hooks       Hooks       `json:"hooks" yaml:"hooks"`

@@ -30,6 +30,7 @@ func (v *validator) values(p Policy) {
 	v.inventory(p.Inventory)
 	v.rowRemap(p.RowRemap)
 	v.xid(p.XID)
+	v.dcgm(p.DCGM)
 	v.agent(p.Agent)
 	v.hooks(p.Hooks)
 	v.certificate(p.Certificate)

@@ -36,6 +36,10 @@ func TestValidate(t *testing.T) {
 		{"fewer than no rows", func(p *Policy) { p.RowRemap.MaxCorrectable = -1 }, "row_remap.max_correctable: -1"},
 		{"an action that does not exist", func(p *Policy) { p.XID.Actions = map[int]string{79: "explode"} }, `xid.actions.79: action "explode"`},
 		{"an XID that does not exist", func(p *Policy) { p.XID.Actions = map[int]string{0: "none"} }, "xid.actions.0: want an XID"},
+		{"a way to ask DCGM that does not exist", func(p *Policy) { p.DCGM.Health = "on" }, `dcgm.health: "on": want one of [off standalone embedded]`},
+		{"a level of the diagnostic that does not exist", func(p *Policy) { p.DCGM.Screen = 5 }, "dcgm.screen: 5: want 1 to 4"},
+		{"a DCGM code that does not exist", func(p *Policy) { p.DCGM.Actions = map[int]string{0: "none"} }, "dcgm.actions.0: want a DCGM error code"},
+		{"a DCGM code's action that does not exist", func(p *Policy) { p.DCGM.Actions = map[int]string{52: "explode"} }, `dcgm.actions.52: action "explode"`},
 		{"an interval of nothing", func(p *Policy) { p.Agent.Interval = 0 }, "agent.interval: 0s: want 100ms to 1h"},
 		{"no child may hang", func(p *Policy) { p.Agent.HungChildren = 0 }, "agent.hung_children: 0"},
 		{"a spool too small", func(p *Policy) { p.Agent.SpoolBytes = 1 }, "agent.spool_bytes: 1"},
@@ -73,6 +77,7 @@ func TestNoFieldGoesUnchecked(t *testing.T) {
 	unlimited := map[string]bool{ // every value of these is meaningful
 		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
 		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true, "Overrides": true,
+		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true,
 	}
 	var walk func(path string, get func(*Policy) reflect.Value, typ reflect.Type)
 	walk = func(path string, get func(*Policy) reflect.Value, typ reflect.Type) {

@@ -60,7 +60,7 @@ func newCheck() *cobra.Command {
 		}
 		return judgeAndPrint(c.OutOrStdout(), capt, level, only, asJSON)
 	}
-	c.AddCommand(newCheckList(), newCheckExplain())
+	c.AddCommand(newCheckList(), newCheckExplain(), newCheckDCGM())
 	return c
 }
 
@@ -160,13 +160,7 @@ func judgeAndPrint(w io.Writer, c agent.Capture, level checks.Level, only []stri
 	if err != nil {
 		return err
 	}
-	switch verdict {
-	case checks.Pass:
-		return nil
-	case checks.Fail:
-		return &exitError{code: exitFault}
-	}
-	return &exitError{code: exitUnknown}
+	return exitOf(verdict)
 }
 
 func printJSON(w io.Writer, fs []checks.Finding) error {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -37,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"hook":       hook,
 			"eventually": eventually,
+			"status":     status,
 		},
 	})
 }
@@ -62,7 +66,11 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Defer(func() { os.RemoveAll(dir) })
-	for k, v := range map[string]string{"LIB": lib, "HW": dir + "/hw", "RUN": dir + "/run", "STATE": dir + "/state", "SLURMD_NODENAME": "gpu001"} {
+	samples, err := filepath.Abs("testdata/dcgm")
+	if err != nil {
+		return err
+	}
+	for k, v := range map[string]string{"DCGM": samples, "LIB": lib, "HW": dir + "/hw", "RUN": dir + "/run", "STATE": dir + "/state", "SLURMD_NODENAME": "gpu001"} {
 		env.Setenv(k, v)
 	}
 	return nil
@@ -89,6 +97,25 @@ func hook(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if (exit != 0) != neg {
 		ts.Fatalf("the hook exits %d: %s", exit, text)
+	}
+}
+
+// status runs a command and wants it to exit with a status: status N COMMAND ARGS…
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N COMMAND ARGS…")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("%s exits with status %d, want %s", args[1], got, args[0])
 	}
 }
 

@@ -26,7 +26,7 @@ STAMP := -X main.version=$(VERSION)
 SUM     := $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
 TIMEOUT := 40m
 
-.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak install clean help bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1
+.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak install clean help golden-generate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1
 
 ## all: the four programs in bin/, and the simulated NVML in bin/sim/
 all: bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1
@@ -75,6 +75,11 @@ bench: deps all
 ## soak: all tests SOAKRUNS (3) times over, shuffled, under the race detector
 soak: deps all
 	@$(SUM) -race -count=$(SOAKRUNS) -shuffle=on -p 2 -timeout 3h ./...
+
+## golden-generate: the PTX of the golden kernels, by clang-19
+golden-generate:
+	@.ci/deps golden
+	@.ci/golden-generate
 
 ## install: into DESTDIR; configuration that exists is left alone
 install: all

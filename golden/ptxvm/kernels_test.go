@@ -1,0 +1,134 @@
+package ptxvm
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/assay-gpu/assay/golden/kernels"
+	"github.com/assay-gpu/assay/golden/ref"
+)
+
+// bench runs a golden kernel as the worker does: keyed inputs, a claim table, one block an SM.
+type bench struct {
+	dev                  *Device
+	out, in, claim, wher uint64
+	slots, words, n      int
+}
+
+func words(ws ...uint32) []byte {
+	b := make([]byte, 4*len(ws))
+	for i, w := range ws {
+		binary.LittleEndian.PutUint32(b[4*i:], w)
+	}
+	return b
+}
+
+type canary struct{ slot, thread, step, mask uint32 }
+
+var noCanary = canary{slot: 0xFFFFFFFF}
+
+// runKernel gives the un-keyed output of each slot, nil for one that no block claimed.
+func runKernel(t testing.TB, cfg Config, k kernels.Kernel, seed uint64, threads, steps int, c canary) ([][]uint32, *Device, error) {
+	t.Helper()
+	m, err := Parse(k.Source())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := m.Entries[k.ID]
+	d := NewDevice(cfg)
+	slots, n, launch := cfg.SMs, k.Words*threads, uint32(7)
+	in, poison := make([]uint32, slots*n), make([]uint32, slots*n)
+	for s := range slots {
+		for i := range n {
+			in[s*n+i] = ref.Input(seed, i) ^ ref.Mix(uint32(s), uint32(i), launch)
+			poison[s*n+i] = 0xDEADBEEF + uint32(i)
+		}
+	}
+	addr := func(ws []uint32) uint64 {
+		a := d.Alloc(4 * len(ws))
+		if err := d.Write(a, words(ws...)); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	out, claim, where := addr(poison), addr(make([]uint32, slots+1)), addr(make([]uint32, slots*16))
+	params := binary.LittleEndian.AppendUint64(nil, out)
+	for _, a := range []uint64{addr(in), claim, where} {
+		params = binary.LittleEndian.AppendUint64(params, a)
+	}
+	params = append(params, words(uint32(slots), uint32(slots), uint32(steps), launch, c.slot, c.thread, c.step, c.mask)...)
+	if err := d.Launch(e, 2*slots, threads, cfg.SharedSM*3/4, params); err != nil {
+		return nil, d, err
+	}
+	raw := make([]byte, 4*slots*n)
+	if err := d.Read(out, raw); err != nil {
+		t.Fatal(err)
+	}
+	done := make([]byte, 4*slots*16)
+	if err := d.Read(where, done); err != nil {
+		t.Fatal(err)
+	}
+	got := make([][]uint32, slots)
+	for s := range slots {
+		if binary.LittleEndian.Uint32(done[4*(s*16+3):]) != 0x600DD00D {
+			continue
+		}
+		for i := range n {
+			got[s] = append(got[s], binary.LittleEndian.Uint32(raw[4*(s*n+i):])^ref.Mix(uint32(s), uint32(i), launch))
+		}
+	}
+	return got, d, nil
+}
+
+func differ(got, want []uint32) int {
+	n := 0
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// Every kernel gives, on every SM, what the reference says: under the mildest and under the most hostile machine, with
+// the race detector on.
+func TestKernelsAgreeWithTheReference(t *testing.T) {
+	for _, k := range kernels.All() {
+		t.Run(k.ID, func(t *testing.T) {
+			steps := 16
+			for seed := range uint64(4) {
+				want := ref.Block(k.ID, seed, 128, steps)
+				cfg := Config{SMs: 3, Capability: []int{80, 90}[seed%2], Seed: seed, Hostile: seed > 1, Races: seed > 0, SharedSM: 100 << 10}
+				got, _, err := runKernel(t, cfg, k, seed, 128, steps, noCanary)
+				if err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+				for s := range got {
+					if n := differ(got[s], want); n > 0 {
+						t.Errorf("seed %d SM %d: %d of %d words differ", seed, s, n, len(want))
+					}
+				}
+			}
+		})
+	}
+}
+
+// The canary strikes where it is told to, and nowhere else.
+func TestCanaryIsSeenAtItsSMAndThread(t *testing.T) {
+	for _, k := range kernels.All() {
+		want := ref.Block(k.ID, 1, 128, 24)
+		got, _, err := runKernel(t, Config{SMs: 3, Capability: 90, SharedSM: 100 << 10}, k, 1, 128, 24, canary{slot: 1, thread: 77, step: 3, mask: 1 << 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := range got {
+			n := differ(got[s], want)
+			if (n > 0) != (s == 1) {
+				t.Errorf("%s: SM %d: %d words differ", k.ID, s, n)
+			}
+		}
+		if first := differ(got[1][77:78], want[77:78]); first == 0 && differ(got[1], want) < k.Words/2 {
+			t.Errorf("%s: the canary faded", k.ID)
+		}
+	}
+}

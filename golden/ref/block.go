@@ -1,0 +1,73 @@
+package ref
+
+import "fmt"
+
+// chain is a kernel whose threads do not talk to each other.
+type chain struct {
+	words int
+	step  func(x []uint32, i uint32)
+}
+
+var chains = map[string]chain{
+	"k01_imad": {4, imad},
+	"k04_ffma": {4, ffma},
+}
+
+// warpChain is a kernel whose step joins the 32 lanes of a warp.
+type warpChain struct {
+	words int
+	run   func(b block, warp, steps int)
+}
+
+var warpChains = map[string]warpChain{
+	"k18_mma_f16": {10, runMMA},
+}
+
+// Words is the size of a kernel's state in 32-bit words a thread, 0 for a kernel that is not known.
+func Words(kernel string) int {
+	if c, ok := chains[kernel]; ok {
+		return c.words
+	}
+	return warpChains[kernel].words
+}
+
+// Block gives the state of one block after steps steps, word-major, without the key: the golden of every SM.
+func Block(kernel string, seed uint64, threads, steps int) []uint32 {
+	if c, ok := chains[kernel]; ok {
+		b := newBlock(seed, c.words, threads)
+		x := make([]uint32, c.words)
+		for t := range threads {
+			b.thread(t, x)
+			for i := range steps {
+				c.step(x, uint32(i))
+			}
+			b.store(t, x)
+		}
+		return b.w
+	}
+	c, ok := warpChains[kernel]
+	if !ok {
+		panic(fmt.Sprintf("ref: no kernel %q", kernel))
+	}
+	if threads%32 != 0 {
+		panic(fmt.Sprintf("ref: %s with %d threads: want whole warps", kernel, threads))
+	}
+	b := newBlock(seed, c.words, threads)
+	for w := range threads / 32 {
+		c.run(b, w, steps)
+	}
+	return b.w
+}
+
+func runMMA(b block, warp, steps int) {
+	var x [10][32]uint32
+	for w := range x {
+		copy(x[w][:], b.w[w*b.threads+warp*32:])
+	}
+	for i := range steps {
+		mmaF16(&x, uint32(i), nil)
+	}
+	for w := range x {
+		copy(b.w[w*b.threads+warp*32:][:32], x[w][:])
+	}
+}

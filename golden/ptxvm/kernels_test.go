@@ -8,13 +8,6 @@ import (
 	"github.com/assay-gpu/assay/golden/ref"
 )
 
-// bench runs a golden kernel as the worker does: keyed inputs, a claim table, one block an SM.
-type bench struct {
-	dev                  *Device
-	out, in, claim, wher uint64
-	slots, words, n      int
-}
-
 func words(ws ...uint32) []byte {
 	b := make([]byte, 4*len(ws))
 	for i, w := range ws {
@@ -27,7 +20,7 @@ type canary struct{ slot, thread, step, mask uint32 }
 
 var noCanary = canary{slot: 0xFFFFFFFF}
 
-// runKernel gives the un-keyed output of each slot, nil for one that no block claimed.
+// runKernel runs a golden kernel as the worker does, with keyed inputs, a claim table and one block an SM. It gives the un-keyed output of each slot, nil for one that no block claimed.
 func runKernel(t testing.TB, cfg Config, k kernels.Kernel, seed uint64, threads, steps int, c canary) ([][]uint32, *Device, error) {
 	t.Helper()
 	m, err := Parse(k.Source())

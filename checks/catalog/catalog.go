@@ -20,6 +20,14 @@ type Check struct {
 	Cost       string         // in driver calls and time
 	Suites     []checks.Level // the suites it is part of; none for a check of events
 	Revision   int            // rises when the rule changes, so that older certificates do not speak for it
+	Neighbours Neighbours     // how others treat the same signal
+}
+
+// Neighbours says in a few words how other tools judge what a check judges: by what signal and threshold, and what they
+// ask for. "none" where they do not look at it. Sources: mej/nhc with the profiles of Azure/azurehpc-health-checks,
+// leptonai/gpud, NVIDIA/NVSentinel, and DCGM's passive health watches, as each stood in 2026.
+type Neighbours struct {
+	NHC, Gpud, NVSentinel, DCGM string
 }
 
 // A Threshold is one policy value that a check reads.

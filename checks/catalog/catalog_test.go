@@ -284,7 +284,8 @@ func TestEveryCheckIsExplained(t *testing.T) {
 			t.Errorf("%s is listed twice", c.ID)
 		}
 		seen[c.ID] = true
-		for name, text := range map[string]string{"title": c.Title, "doc": c.Doc, "unit": c.Unit, "source": c.Source, "applies": c.Applies, "action": c.Action, "cost": c.Cost} {
+		for name, text := range map[string]string{"title": c.Title, "doc": c.Doc, "unit": c.Unit, "source": c.Source, "applies": c.Applies, "action": c.Action, "cost": c.Cost,
+			"word on NHC": c.Neighbours.NHC, "word on gpud": c.Neighbours.Gpud, "word on NVSentinel": c.Neighbours.NVSentinel, "word on DCGM": c.Neighbours.DCGM} {
 			if text == "" {
 				t.Errorf("%s has no %s", c.ID, name)
 			}
@@ -313,7 +314,7 @@ func TestEveryCheckPackageIsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := map[string]bool{"catalog": true, "policy": true, "importrules": true, "strictyaml": true, "mutants": true, "strike": true}
+	shared := map[string]bool{"catalog": true, "policy": true, "importrules": true, "strictyaml": true, "mutants": true, "checktest": true, "strike": true}
 	for _, e := range entries {
 		if e.IsDir() && !shared[e.Name()] && e.Name() != "testdata" && !slices.Contains(IDs(), e.Name()) {
 			t.Errorf("checks/%s is not in the catalog", e.Name())

@@ -25,6 +25,12 @@ for are hard, as elsewhere.`,
 				{"dcgm.screen", func(p policy.Policy) any { return p.DCGM.Screen }},
 			},
 			Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "none of its own; sites call dcgmi from a script and go by its exit status",
+				Gpud:       "none",
+				NVSentinel: "before a job: 30 s to 15 min of the diagnostic in an init container",
+				DCGM:       "none; the diagnostic is apart from the health watches",
+			},
 		},
 		{
 			ID: dcgm.HealthID, Title: "what DCGM's health watches see", Unit: "incidents",
@@ -44,6 +50,12 @@ own is watched.`,
 				{"dcgm.actions", func(p policy.Policy) any { return p.DCGM.Actions }},
 			},
 			Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "none",
+				Gpud:       "none; it asks NVML itself",
+				NVSentinel: "all watches every 15 s, each with an action of its own; some of those errors only the diagnostic raises",
+				DCGM:       "itself: pass, warn or fail by watch and code",
+			},
 		},
 	}
 }
@@ -67,5 +79,5 @@ func aside(id string, fs []checks.Finding, known checks.Inventory, p policy.Poli
 	for i := range fs {
 		fs[i].Subject.Node, fs[i].BootID = known.Node, known.BootID
 	}
-	return fs
+	return settle(fs, p)
 }

@@ -24,6 +24,12 @@ missing, or any other error leaves the verdict open.`,
 				{"agent.stuck_child", func(p policy.Policy) any { return p.Agent.StuckChild }},
 			},
 			Suites: everySuite, Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "`nvidia-smi` exits other than 0: 9 no driver, 12 no NVML, 15 off the bus",
+				Gpud:       "a library that is missing is healthy in every check; a lost GPU asks for a reboot; the NVLink query has 2 min",
+				NVSentinel: "calls have 45 s; what hangs is stored, and acts only when switched on; off the bus: restart the machine",
+				DCGM:       "none for a call that hangs; XID 79, 119 and 120 fail",
+			},
 		},
 	}
 }

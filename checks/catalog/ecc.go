@@ -21,6 +21,12 @@ None of its faults is hard: where an error harms the GPU, the driver says so its
 				{"ecc.require_enabled", func(p policy.Policy) any { return p.ECC.RequireEnabled }},
 			},
 			Suites: everySuite, Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "Azure: limits of 20 M and 10,000, one for corrected and uncorrected alike",
+				Gpud:       "shown, never judged",
+				NVSentinel: "double-bit: reset; single-bit rate: none; SRAM threshold: contact support, by the diagnostic only",
+				DCGM:       "a single-bit rate of 10; unrepairable memory fails; SRAM threshold in the diagnostic only",
+			},
 		},
 	}
 }

@@ -22,6 +22,12 @@ policy names is for a person to settle. Without anything to compare with, a node
 				{"inventory.driver", func(p policy.Policy) any { return p.Inventory.Driver }},
 			},
 			Suites: everySuite, Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "Azure: as many as the profile says, else a failure",
+				Gpud:       "a count that is set: two reboots, then inspection",
+				NVSentinel: "none; a lost GPU by its log line",
+				DCGM:       "none",
+			},
 		},
 	}
 }

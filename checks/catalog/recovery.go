@@ -14,6 +14,12 @@ one. A value that is not known here leaves the verdict open and is alerted on; i
 			Action:  "reset_gpu or reboot (hard); drain",
 			Cost:    "1 call a GPU",
 			Suites:  everySuite, Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "none",
+				Gpud:       "none",
+				NVSentinel: "XID 154 in the log, and by DCGM 4.5 or newer: reset, restart, contact support",
+				DCGM:       "since 4.5: reset, reboot and drain-and-reset fail, drain warns; a newer value is ignored",
+			},
 		},
 	}
 }

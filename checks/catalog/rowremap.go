@@ -19,6 +19,12 @@ grounds for RMA and a hard fault. Many rows remapped after correctable errors fo
 			Cost:       "1 call a GPU",
 			Thresholds: []Threshold{{"row_remap.max_correctable", func(p policy.Policy) any { return p.RowRemap.MaxCorrectable }}},
 			Suites:     everySuite, Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "none",
+				Gpud:       "pending: reboot; failed: inspection; by product names; a query that fails ends as healthy",
+				NVSentinel: "failed: contact support; pending: reset, which DCGM raises in its diagnostic only",
+				DCGM:       "failed fails; 512 rows after uncorrectable errors warn; pending in the diagnostic only",
+			},
 		},
 	}
 }

@@ -88,25 +88,24 @@ func Explain(id string) (string, bool) {
 	row("applies to", c.Applies)
 	row("action", c.Action)
 	row("cost", c.Cost)
-	var suites []string
-	for _, l := range c.Suites {
-		suites = append(suites, l.String())
-	}
-	if suites == nil {
-		suites = []string{"none; it judges events as they come"}
-	}
-	row("suites", strings.Join(suites, ", "))
+	row("suites", suites(c))
 	for i, t := range c.Thresholds {
 		name := ""
 		if i == 0 {
 			name = "policy"
 		}
-		value := fmt.Sprint(t.Value(policy.Default()))
-		switch value {
-		case "", "map[]":
-			value = "not set"
-		}
-		row(name, fmt.Sprintf("%s (default %s)", t.Path, value))
+		row(name, fmt.Sprintf("%s (default %s)", t.Path, t.shown()))
 	}
 	return b.String(), true
+}
+
+func suites(c Check) string {
+	var out []string
+	for _, l := range c.Suites {
+		out = append(out, l.String())
+	}
+	if out == nil {
+		return "none; it judges events as they come"
+	}
+	return strings.Join(out, ", ")
 }

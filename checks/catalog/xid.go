@@ -23,6 +23,12 @@ once.`,
 				{"agent.incident_cause", func(p policy.Policy) any { return p.Agent.IncidentCause }},
 			},
 			Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "Azure: 18 codes in the last 2 h of syslog, without 94, 95 and all from 140 on",
+				Gpud:       "by code, over 3 to 14 days, until a reboot; 133 and those above 173 are dropped; MIG and short forms are not read",
+				NVSentinel: "every code whose catalogue action is not none is fatal, as is one that is not known; MIG forms are not read",
+				DCGM:       "48 64 74 79 95 119 120 140 fail, 21 others warn, the rest are ignored",
+			},
 		},
 		{
 			ID: xid.SwitchID, Title: "what the NVSwitch driver writes to the kernel log", Unit: "SXid",
@@ -37,6 +43,12 @@ lost. A code that is not known is watched.`,
 				{"agent.incident_gap", func(p policy.Policy) any { return p.Agent.IncidentGap }},
 			},
 			Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "none",
+				Gpud:       "by code, 64 fatal and 29 warnings; others are dropped",
+				NVSentinel: "lines that name a link; others are not read",
+				DCGM:       "NVSwitch errors by its own counters, not by the log",
+			},
 		},
 	}
 }

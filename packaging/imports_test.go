@@ -50,7 +50,7 @@ var inside = []struct {
 	why   string
 }{
 	{"cmd/assay-hook", []string{"."}, "the hook is small, and asks"},
-	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/hostlist", "coordinator/lifecycle"}, "the command line uses the API only"},
+	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/hostlist", "coordinator/lifecycle", "scheduler"}, "the command line uses the API, and pure packages for what needs no control plane"},
 	{"cmd/", nil, ""},
 	{"packaging/", []string{}, "what is installed is no code"},
 	{"checks/policy/", []string{"checks", "coordinator/hostlist"}, "a policy names nodes as Slurm does"},
@@ -65,7 +65,7 @@ var inside = []struct {
 	{"coordinator/guard/", []string{"checks", "coordinator/wire"}, "budgets are arithmetic"},
 	{"coordinator/lifecycle/", []string{"checks", "coordinator/certificate", "coordinator/guard"}, "the state machine is pure"},
 	{"coordinator/", []string{"coordinator", "scheduler", "checks"}, "the control plane knows agents by their messages only"},
-	{"scheduler/", []string{"scheduler", "checks", "coordinator/certificate"}, "placement is pure"},
+	{"scheduler/", []string{"scheduler", "checks", "coordinator/certificate", "coordinator/hostlist"}, "placement is pure"},
 }
 
 // source is one Go file of the tree, or rather what it imports.

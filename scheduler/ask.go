@@ -1,0 +1,147 @@
+package scheduler
+
+import (
+	"math/bits"
+
+	"github.com/assay-gpu/assay/checks"
+)
+
+// An ask is phase one of Place: a gang turned into tests of one node, and into units that are placed whole. Fits asks the
+// same. A unit is one node, or the nodes of an NVLink group; a bin is what holds units: a leaf, or with segments higher
+// than a leaf the switch that each must lie under; what a bin holds is counted in lumps of the largest slice.
+type ask struct {
+	g *Gang
+	s *Snapshot
+
+	k       int // GPUs a node must have usable
+	whole   bool
+	level   checks.Level
+	until   int64 // its certificate holds then
+	since   int64 // and was issued no earlier; 0: whenever
+	with    []*NodeSet
+	without []*NodeSet
+
+	shared bool // a part must come from a GPU that is shared already
+
+	unit   int // nodes that share an NVLink domain
+	lump   int // nodes that are counted together in a bin: a segment, or a unit
+	need   int // lumps
+	height int // of bins
+}
+
+// newAsk makes the tests. A gang that is not valid, or names a reservation that is not there, is an error.
+func newAsk(s *Snapshot, g *Gang) (*ask, error) {
+	if err := g.Valid(); err != nil {
+		return nil, err
+	}
+	a := &ask{g: g, s: s, k: g.GPUs, whole: g.Whole || g.GPUs == 0 && g.Share.Kind == NoShare, level: g.level(), with: g.Within, without: g.Except}
+	a.until = s.now + seconds(g.remaining())
+	if g.MaxAge > 0 {
+		a.since = s.now - int64(g.MaxAge.Seconds())
+	}
+	a.unit = max(g.Group, 1)
+	a.lump = max(g.Segment, a.unit)
+	if g.Segment > 0 {
+		a.height = g.SegmentHeight
+	}
+	a.need = g.Nodes / a.lump
+	return a, a.reserve()
+}
+
+// reserve adds what reservations say: one that the gang names lets it on its nodes alone, any other keeps it off while
+// their times meet.
+func (a *ask) reserve() error {
+	end := int64(never)
+	if a.g.Limit > 0 {
+		end = a.s.now + seconds(a.g.Limit)
+	}
+	found := a.g.Reserved == ""
+	for _, r := range a.s.reservations {
+		last := int64(never)
+		if !r.End.IsZero() {
+			last = floor(r.End)
+		}
+		switch {
+		case r.Name == a.g.Reserved:
+			if r.Nobody {
+				return &GangError{a.g.ID, "reserved", "reservation " + r.Name + " is for nobody"}
+			}
+			if floor(r.Start) > a.s.now || last < end {
+				return &GangError{a.g.ID, "reserved", "reservation " + r.Name + " does not last from now to its limit"}
+			}
+			found = true
+			a.with = append(a.with[:len(a.with):len(a.with)], r.Nodes)
+		case floor(r.Start) < end && a.s.now < last:
+			a.without = append(a.without[:len(a.without):len(a.without)], r.Nodes)
+		}
+	}
+	if !found {
+		return &GangError{a.g.ID, "reserved", "no reservation " + a.g.Reserved}
+	}
+	return nil
+}
+
+// row is the row of Snapshot.counts that no node of the gang is missing from: never fewer than pass.
+func (a *ask) row() int { return a.k }
+
+// passes is the nodes of cell ci that the gang could have, as bits.
+func (a *ask) passes(ci int32) uint64 {
+	c := a.s.cells[ci]
+	if a.k >= len(c.has) {
+		return 0
+	}
+	w := c.has[a.k]
+	if a.shared {
+		w &= c.parts
+	}
+	if a.whole {
+		w &= c.whole
+	}
+	if w == 0 {
+		return 0
+	}
+	w &= c.level[a.level]
+	if len(c.until) > 0 && c.until[0] >= a.until {
+		// the usual case: none of the cell's certificates lapses too soon
+	} else {
+		w &= c.validAt(a.until)
+	}
+	for _, set := range a.with {
+		w &= set.words[ci]
+	}
+	for _, set := range a.without {
+		w &^= set.words[ci]
+	}
+	if a.since != 0 || a.g.Joined > 1 || a.g.Share.Kind != NoShare {
+		w = a.each(c, w)
+	}
+	return w
+}
+
+// each applies the tests that look at nodes one by one.
+func (a *ask) each(c *cell, w uint64) uint64 {
+	for m := w; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros64(m)
+		n := &c.nodes[i]
+		if a.since != 0 && n.issued < a.since || a.g.Joined > 1 && a.gpus(n) == 0 || a.g.Share.Kind != NoShare && !a.fitsPart(n) {
+			w &^= 1 << i
+		}
+	}
+	return w
+}
+
+// in counts the nodes of lo ≤ i < hi that pass. The range lies under one leaf.
+func (a *ask) in(lo, hi int32) int {
+	n := 0
+	for lo < hi {
+		ci := a.s.lay.cell[lo]
+		base, next := a.s.lay.first[ci], min(a.s.lay.first[ci+1], hi)
+		w := a.passes(ci) >> (lo - base)
+		if width := next - lo; width < cellNodes {
+			w &= 1<<width - 1
+		}
+		n += bits.OnesCount64(w)
+		lo = next
+	}
+	return n
+}

@@ -1,0 +1,163 @@
+package scheduler
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/scheduler/topo"
+)
+
+var shapes = []*topo.Shape{
+	eight,
+	topo.NewShape("pcie4", 4, false),
+	topo.Pairs("pairs4", 4, []int{0, 2}, []int{1, 3}),
+	{Name: "cpu"},
+	func() *topo.Shape { s := topo.NewShape("a100mig", 8, true); s.MIG, s.Memory = 0b11, 80; return s }(),
+	func() *topo.Shape { s := topo.NewShape("l40s", 4, false); s.Memory, s.Shards = 48, 4; return s }(),
+}
+
+// anyGang draws a gang; not every one is valid.
+func anyGang(t *rapid.T, id string) Gang {
+	g := Gang{
+		ID: id, Nodes: rapid.IntRange(1, 6).Draw(t, "nodes"), GPUs: rapid.SampledFrom([]int{0, 0, 8, 4, 2, 1}).Draw(t, "gpus"),
+		Limit: rapid.SampledFrom([]time.Duration{0, 10 * time.Minute, 3 * time.Hour}).Draw(t, "limit"),
+		Level: rapid.SampledFrom([]checks.Level{checks.NoLevel, checks.NoLevel, checks.Standard}).Draw(t, "level"),
+		Near:  rapid.SampledFrom([]Nearness{Closest, Closest, Required, Preferred, Anywhere}).Draw(t, "near"),
+	}
+	switch rapid.IntRange(0, 12).Draw(t, "kind") {
+	case 0:
+		g.Switches = rapid.IntRange(1, 3).Draw(t, "switches")
+	case 1:
+		g.Segment, g.SegmentHeight = rapid.IntRange(1, 3).Draw(t, "segment"), rapid.IntRange(0, 1).Draw(t, "segment height")
+	case 2:
+		g.Group = 2
+	case 3:
+		g.PerLeaf = rapid.IntRange(1, 3).Draw(t, "per leaf")
+	case 4:
+		g.GPUs, g.Share = 0, rapid.SampledFrom([]Share{{Kind: MPS, Amount: 30}, {Kind: Shard, Amount: 1}, {Kind: MIG, Profile: "1g.10gb"}, {Kind: MIG, Profile: "3g.40gb"}}).Draw(t, "share")
+	case 5:
+		g.SameGrade = true
+	case 6:
+		g.MaxAge = time.Hour
+	case 7:
+		g.Spread = true
+	case 8:
+		g.Through = true
+	case 9:
+		g.Joined = 2
+	case 10:
+		g.Segment, g.Group = 2, 2
+	case 11:
+		g.Reserved = "mine"
+	}
+	return g
+}
+
+// TestWalk plays random histories of a fleet. After each step the snapshot kept by events equals one rebuilt from its
+// facts; a snapshot handed out before has not changed; and every place that Place finds is whole, certified for long
+// enough, free, and fits by Fits.
+func TestWalk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 6).Draw(t, "leaves")
+		sizes[0]++ // a tree has a node
+		if rapid.IntRange(0, 20).Draw(t, "wide") == 0 {
+			sizes[0] += 70 // more than one cell
+		}
+		tr := treeOf(sizes, rapid.IntRange(1, 3).Draw(t, "aggs"), rapid.IntRange(0, 3).Draw(t, "domain"))
+		f := NewFleet(tr, epoch)
+		node := rapid.Int32Range(0, int32(len(tr.Nodes)-1))
+		for i := range int32(len(tr.Nodes)) {
+			if rapid.IntRange(0, 9).Draw(t, "seen") > 0 {
+				if err := f.See(i, shapes[rapid.IntRange(0, len(shapes)-1).Draw(t, "shape")], uint8(rapid.IntRange(0, 2).Draw(t, "grade"))); err != nil {
+					t.Fatal(err)
+				}
+				certify(t, f, i)
+			}
+		}
+		var ids []string
+		for step := range rapid.IntRange(1, 25).Draw(t, "steps") {
+			before := f.Snapshot()
+			facts := rebuilt(t, before)
+			switch rapid.IntRange(0, 9).Draw(t, "event") {
+			case 0:
+				certify(t, f, node.Draw(t, "node"))
+			case 1:
+				f.Revoke(node.Draw(t, "node"))
+			case 2:
+				f.Bar(node.Draw(t, "node"), Bar{Why: "lost"})
+			case 3:
+				f.Unbar(node.Draw(t, "node"))
+			case 4:
+				f.Tick(f.View().Now().Add(time.Duration(rapid.IntRange(1, 200).Draw(t, "minutes")) * time.Minute))
+			case 5:
+				if len(ids) > 0 {
+					i := rapid.IntRange(0, len(ids)-1).Draw(t, "end")
+					if !f.End(ids[i]) {
+						t.Fatalf("%s was running and could not end", ids[i])
+					}
+					ids = append(ids[:i], ids[i+1:]...)
+				}
+			case 6:
+				r := Reservation{Name: rapid.SampledFrom([]string{"mine", "maint"}).Draw(t, "reservation"), Start: f.View().Now(), End: f.View().Now().Add(5 * time.Hour)}
+				r.Nodes = f.View().Set(node.Draw(t, "node"), node.Draw(t, "node"))
+				f.Reserve(r)
+			default:
+				g := anyGang(t, fmt.Sprint("g", step))
+				p := Place(before, g)
+				if again := Place(facts.View(), g); !reflect.DeepEqual(again, p) {
+					t.Fatalf("%+v: placed %v, and on the rebuilt snapshot %v", g, p, again)
+				}
+				if !p.OK() {
+					if p.Refused == nil {
+						t.Fatalf("%+v: refused without a reason", g)
+					}
+					break
+				}
+				placed(t, before, g, p)
+				if err := f.Start(&Running{ID: g.ID, Nodes: p.Nodes, Start: f.View().Now()}); err != nil {
+					t.Fatalf("%+v: %v does not start: %v", g, p, err)
+				}
+				ids = append(ids, g.ID)
+			}
+			same(t, f.View(), rebuilt(t, f.View()).View())
+			same(t, before, facts.View())
+		}
+	})
+}
+
+func certify(t *rapid.T, f *Fleet, i int32) {
+	n := f.View().Node(i)
+	if n.Shape == nil {
+		return
+	}
+	c := Certificate{
+		Serial: 1, Level: rapid.SampledFrom([]checks.Level{checks.QuickMIG, checks.Quick, checks.Standard}).Draw(t, "level"),
+		GPUs:   n.Shape.All() &^ (1 << rapid.SampledFrom([]int{31, 31, 31, 0, 1}).Draw(t, "uncovered")),
+		Issued: f.View().Now().Add(-time.Duration(rapid.IntRange(0, 150).Draw(t, "age")) * time.Minute),
+	}
+	c.Expires = c.Issued.Add(6 * time.Hour)
+	f.Certify(i, c)
+}
+
+// placed checks what must hold of a place, from the facts alone.
+func placed(t *rapid.T, s *Snapshot, g Gang, p Plan) {
+	t.Helper()
+	if len(p.Nodes) != g.Nodes {
+		t.Fatalf("%+v: %d nodes", g, len(p.Nodes))
+	}
+	if err := Fits(s, g, p); err != nil {
+		t.Fatalf("%+v: placed on %v, but: %v", g, p.Nodes, err)
+	}
+	for _, x := range p.Nodes {
+		n := s.Node(x.Node)
+		lasts := n.Certificate.Expires.Sub(s.Now())
+		if n.Bar != nil || n.Certificate.Level < g.level() || lasts < g.remaining() || x.GPUs&^n.Certificate.GPUs != 0 || x.GPUs&^n.Free != 0 {
+			t.Fatalf("%+v: placed on %s: %+v, take %+v", g, n.Name, n, x)
+		}
+	}
+}

@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"errors"
-
 	"github.com/assay-gpu/assay/scheduler/topo"
 )
 
@@ -105,6 +103,3 @@ func (a *ask) cost(nodes []Take) Cost {
 	}
 	return c
 }
-
-// errNothing is what Fits says of a plan without nodes.
-var errNothing = errors.New("the plan has no nodes")

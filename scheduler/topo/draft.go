@@ -26,8 +26,6 @@ type vertex struct {
 	height    int
 }
 
-func (d *draft) find(name string) *vertex { return d.byName[name] }
-
 func (d *draft) vertex(name string, at int) *vertex {
 	v := &vertex{name: name, at: at}
 	if d.byName == nil {

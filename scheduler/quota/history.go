@@ -51,3 +51,6 @@ func (h *History) Add(id ID, dt, billing, usageFactor float64) {
 
 // Raw is the faded usage of id and all below it.
 func (h *History) Raw(id ID) float64 { return h.raw[id] }
+
+// Left is what dt seconds leave of one.
+func (h *History) Left(dt float64) float64 { return math.Pow(h.d, dt) }

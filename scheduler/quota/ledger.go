@@ -26,7 +26,8 @@ func (l *Ledger) Held(id ID) Amounts { return l.held[id] }
 func (t *Tree) subtreeQuotas(id ID) {
 	e := &t.entries[id]
 	for i := range e.quota {
-		e.quota[i] = max(0, e.Nominal[i])
+		e.owns[i] = max(0, e.Nominal[i])
+		e.quota[i] = e.owns[i]
 		if id == Root && e.Nominal[i] == Unset {
 			e.quota[i] = infinite
 		}
@@ -34,6 +35,7 @@ func (t *Tree) subtreeQuotas(id ID) {
 	for _, c := range e.children {
 		t.subtreeQuotas(c)
 		for i := range e.quota {
+			e.owns[i] += t.entries[c].owns[i]
 			e.quota[i] += t.entries[c].quota[i] - t.entries[c].guaranteed[i]
 		}
 	}
@@ -113,7 +115,7 @@ func (l *Ledger) Borrows(id ID, want Amounts) bool {
 	for at := id; at >= 0; at = l.tree.entries[at].parent {
 		e := &l.tree.entries[at]
 		for r := range want {
-			if e.Nominal[r] != Unset && want[r] > 0 && l.held[at][r]+want[r] > l.tree.owned(at, r) {
+			if e.Nominal[r] != Unset && want[r] > 0 && l.held[at][r]+want[r] > e.owns[r] {
 				return true
 			}
 		}
@@ -121,13 +123,17 @@ func (l *Ledger) Borrows(id ID, want Amounts) bool {
 	return false
 }
 
-// owned is the nominal quota of r of id and all below it.
-func (t *Tree) owned(id ID, r int) int64 {
-	n := max(0, t.entries[id].Nominal[r])
-	for _, c := range t.entries[id].children {
-		n += t.owned(c, r)
+// Borrowing is Borrows for a job that is charged already: it holds have.
+func (l *Ledger) Borrowing(id ID, have Amounts) bool {
+	for at := id; at >= 0; at = l.tree.entries[at].parent {
+		e := &l.tree.entries[at]
+		for r := range have {
+			if e.Nominal[r] != Unset && have[r] > 0 && l.held[at][r] > e.owns[r] {
+				return true
+			}
+		}
 	}
-	return n
+	return false
 }
 
 // Borrowed is the sum, over all accounts with a nominal quota, of the GPUs they hold above what they own. Reclaiming from
@@ -136,7 +142,7 @@ func (l *Ledger) Borrowed() int64 {
 	var sum int64
 	for id := range l.tree.entries {
 		if l.tree.entries[id].Nominal[GPUs] != Unset {
-			sum += max(0, l.held[id][GPUs]-l.tree.owned(ID(id), int(GPUs)))
+			sum += max(0, l.held[id][GPUs]-l.tree.entries[id].owns[GPUs])
 		}
 	}
 	return sum

@@ -58,14 +58,14 @@ func TestLimitsAreNeverExceeded(t *testing.T) {
 					charged = append(charged, c)
 				}
 			}
-			owned := tree.owned(Root, int(GPUs))
+			owned := tree.entries[Root].owns[GPUs]
 			if held := l.Held(Root)[GPUs]; held > owned {
 				t.Fatalf("the tree owns %d and holds %d", owned, held)
 			}
 			for id := 1; id < tree.Len(); id++ {
 				e := &tree.entries[id]
-				if e.Borrow[GPUs] != Unset && l.Held(ID(id))[GPUs] > tree.owned(ID(id), int(GPUs))+e.Borrow[GPUs] {
-					t.Fatalf("%s holds %d of %d and %d borrowed", e.Name, l.Held(ID(id))[GPUs], tree.owned(ID(id), int(GPUs)), e.Borrow[GPUs])
+				if e.Borrow[GPUs] != Unset && l.Held(ID(id))[GPUs] > e.owns[GPUs]+e.Borrow[GPUs] {
+					t.Fatalf("%s holds %d of %d and %d borrowed", e.Name, l.Held(ID(id))[GPUs], e.owns[GPUs], e.Borrow[GPUs])
 				}
 				if left := e.guaranteed[GPUs] - l.used[id][GPUs]; left > 0 && len(e.children) == 0 {
 					if _, ok := l.Fits(ID(id), Amounts{left}); !ok {

@@ -35,6 +35,7 @@ type entry struct {
 	// Of the whole subtree: what its accounts own together, less what they keep to themselves; and what this
 	// subtree keeps to itself. Infinite where the root has no nominal quota.
 	quota, guaranteed Amounts
+	owns              Amounts // the nominal quotas of the subtree
 	// For fair share: the nearest ancestor with a share of its own, and those who stand below this one in that sense.
 	fairParent   ID
 	fairChildren []ID

@@ -1,0 +1,152 @@
+package timemap
+
+import "math/bits"
+
+// An Ask is what a job needs of every node it gets.
+type Ask struct {
+	GPUs     int    // of a node, the same ones all the time; 0: all it has
+	Duration int64  // seconds
+	From     int32  // first slot in which it may start
+	Until    int32  // last slot in which it may start
+	Rank     int32  // its place in the order: claims of this rank and above do not bind it
+	Count    int    // nodes
+	Nodes    []bool // which nodes may be considered; nil: all
+	// Latest is the last slot in which it may start on a node, by node: an expiring certificate forbids later starts. nil:
+	// no such slot.
+	Latest func(node int32) int32
+}
+
+// A Fit is one slot in which enough nodes are free, as Sweep shows it.
+type Fit struct {
+	Slot, End int32
+	Free      []uint64 // bit set of the nodes
+	Count     int      // of them
+}
+
+type sweepScratch struct {
+	gain, loss [][]int32 // by slot
+	free       []uint64
+}
+
+// Sweep goes through the slots in order and calls try at each in which at least Count nodes are free for the whole
+// Duration, once at the first and then whenever a node has come to be free, until try says that it is content. It returns
+// that slot, or ok false.
+//
+// The cost is one step for each node and each of its claims, and one for each slot.
+func (m *Map) Sweep(a Ask, try func(Fit) bool) (slot int32, ok bool) {
+	last := min(a.Until, m.grid.Slots()-1)
+	if a.From > last {
+		return 0, false
+	}
+	m.ends = m.grid.ends(a.Duration, m.ends)
+	s := &m.sweep
+	s.reset(int(m.grid.Slots())+1, len(m.all))
+	for node := range int32(len(m.all)) {
+		if a.Nodes != nil && !a.Nodes[node] {
+			continue
+		}
+		until := last
+		if a.Latest != nil {
+			until = min(until, a.Latest(node))
+		}
+		if until >= a.From {
+			m.starts(node, a, until)
+		}
+	}
+	count := 0
+	for at := a.From; at <= last; at++ {
+		for _, node := range s.loss[at] {
+			s.free[node>>6] &^= 1 << (node & 63)
+			count--
+		}
+		for _, node := range s.gain[at] {
+			s.free[node>>6] |= 1 << (node & 63)
+			count++
+		}
+		if count >= a.Count && len(s.gain[at]) > 0 && try(Fit{Slot: at, End: m.ends[at], Free: s.free, Count: count}) {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+func (s *sweepScratch) reset(slots, nodes int) {
+	for len(s.gain) < slots {
+		s.gain, s.loss = append(s.gain, nil), append(s.loss, nil)
+	}
+	for i := range s.gain {
+		s.gain[i], s.loss[i] = s.gain[i][:0], s.loss[i][:0]
+	}
+	if n := (nodes + 63) / 64; len(s.free) != n {
+		s.free = make([]uint64, n)
+	}
+	clear(s.free)
+}
+
+// starts notes the slots, up to until, in which the job may start on a node, as ranges: one for each stretch in which the
+// node's free GPUs do not change, so that a change is seen as a gain.
+func (m *Map) starts(node int32, a Ask, until int32) {
+	need := a.GPUs
+	if need == 0 {
+		need = bits.OnesCount32(m.all[node])
+	}
+	if need == 0 || bits.OnesCount32(m.all[node]) < need {
+		return
+	}
+	for at := a.From; at <= until; {
+		free, next := m.stretch(node, at, a.Rank)
+		if bits.OnesCount32(free) < need {
+			at = next
+			continue
+		}
+		// Until where do enough of these same GPUs stay free? A start is good while its end does not lie beyond.
+		end := next
+		for end < m.grid.Slots() {
+			f, n := m.stretch(node, end, a.Rank)
+			if bits.OnesCount32(free&f) < need {
+				break
+			}
+			free &= f
+			end = n
+		}
+		good := m.lastStart(end, min(until, next-1))
+		if good >= at {
+			m.sweep.gain[at] = append(m.sweep.gain[at], node)
+			m.sweep.loss[good+1] = append(m.sweep.loss[good+1], node)
+		}
+		at = next
+	}
+}
+
+// stretch is the GPUs of a node that are free in slot at, and the slot up to which that does not change.
+func (m *Map) stretch(node, at, rank int32) (free uint32, until int32) {
+	free, until = m.all[node], m.grid.Slots()
+	for _, c := range m.claims[node] {
+		if c.Rank >= rank {
+			continue
+		}
+		if c.From > at {
+			until = min(until, c.From)
+			break
+		}
+		if c.To > at {
+			free &^= c.GPUs
+			until = min(until, c.To)
+		}
+	}
+	return free, until
+}
+
+// lastStart is the last slot up to most whose job ends by slot end; -1 when there is none.
+func (m *Map) lastStart(end, most int32) int32 {
+	lo, hi := int32(0), most+1 // ends rises with the slot
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if m.ends[mid] <= end {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo - 1
+}

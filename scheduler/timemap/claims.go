@@ -2,16 +2,15 @@ package timemap
 
 import "slices"
 
+// An Owner is whose a claim is; a number of the caller's, 0 for nobody's.
+type Owner int32
+
 // A Claim is the taking of GPUs of one node from slot From to slot To, To not included.
 type Claim struct {
 	From, To int32
 	GPUs     uint32 // mask
-	Owner    int32  // whose it is; a number of the caller's
-	Rank     int32  // place in the order of jobs; -1 for what runs and for reservations, which nobody passes
+	Owner    Owner
 }
-
-// Fixed is the rank of claims that every job must respect.
-const Fixed int32 = -1
 
 // A Map is all claims on all nodes.
 type Map struct {
@@ -19,6 +18,8 @@ type Map struct {
 	all    []uint32  // by node: its GPUs; 0: out of service
 	claims [][]Claim // by node, by From
 	arena  []Claim   // where the first claims of nodes lie: one allocation for all
+
+	idle []int32 // nodes that had a free GPU in slot 0 when last looked at
 
 	ends  []int32 // scratch of Sweep
 	sweep sweepScratch
@@ -29,6 +30,7 @@ func New(g *Grid, gpus []uint32) *Map {
 	m := &Map{grid: g, all: gpus, claims: make([][]Claim, len(gpus)), arena: make([]Claim, 2*len(gpus))}
 	for i := range m.claims {
 		m.claims[i] = m.arena[2*i : 2*i : 2*i+2]
+		m.idle = append(m.idle, int32(i))
 	}
 	return m
 }
@@ -52,44 +54,37 @@ func (m *Map) Add(node int32, c Claim) {
 	m.claims[node] = slices.Insert(cs, i, c)
 }
 
-// Drop takes back all claims of an owner on a node.
-func (m *Map) Drop(node, owner int32) {
-	m.claims[node] = slices.DeleteFunc(m.claims[node], func(c Claim) bool { return c.Owner == owner })
-}
-
-// Free is the GPUs of a node that no claim of a rank below rank takes between slots from and to.
-func (m *Map) Free(node, from, to, rank int32) uint32 {
+// Free is the GPUs of a node that no claim takes between slots from and to, but for claims of owner own.
+func (m *Map) Free(node, from, to int32, own Owner) uint32 {
 	f := m.all[node]
 	for _, c := range m.claims[node] {
 		if c.From >= to {
 			break
 		}
-		if c.To > from && c.Rank < rank {
+		if c.To > from && (own == 0 || c.Owner != own) {
 			f &^= c.GPUs
 		}
 	}
 	return f
 }
 
-// Over calls f for each claim of a rank above rank on those GPUs between from and to: whom a job pushes aside that goes
-// before them.
-func (m *Map) Over(node, from, to int32, gpus uint32, rank int32, f func(Claim)) {
-	for _, c := range m.claims[node] {
-		if c.From < to && c.To > from && c.Rank > rank && c.GPUs&gpus != 0 {
-			f(c)
-		}
-	}
-}
-
-// Last is the claim on those GPUs of a node, of a rank below rank, that ends last at slot at or before: what a job that
-// starts there waited for.
-func (m *Map) Last(node, at int32, gpus uint32, rank int32) (Claim, bool) {
+// Last is the claim on those GPUs of a node that ends last at slot at or before: what a job that starts there waited for.
+func (m *Map) Last(node, at int32, gpus uint32) (Claim, bool) {
 	var last Claim
 	found := false
 	for _, c := range m.claims[node] {
-		if c.To <= at && c.Rank < rank && c.GPUs&gpus != 0 && (!found || c.To > last.To) {
+		if c.To <= at && c.GPUs&gpus != 0 && (!found || c.To > last.To) {
 			last, found = c, true
 		}
 	}
 	return last, found
+}
+
+// Each calls f for each claim on a node between slots from and to.
+func (m *Map) Each(node, from, to int32, f func(Claim)) {
+	for _, c := range m.claims[node] {
+		if c.From < to && c.To > from {
+			f(c)
+		}
+	}
 }

@@ -8,12 +8,13 @@ type Ask struct {
 	Duration int64  // seconds
 	From     int32  // first slot in which it may start
 	Until    int32  // last slot in which it may start
-	Rank     int32  // its place in the order: claims of this rank and above do not bind it
+	Own      Owner  // claims of this owner do not bind it: the reservation it belongs to
 	Count    int    // nodes
+	Also     int32  // a slot to look at though no node was gained: the job will ask less from then on; 0: none
 	Nodes    []bool // which nodes may be considered; nil: all
 	// Latest is the last slot in which it may start on a node, by node: an expiring certificate forbids later starts. nil:
 	// no such slot.
-	Latest func(node int32) int32
+	Latest []int32
 }
 
 // A Fit is one slot in which enough nodes are free, as Sweep shows it.
@@ -47,7 +48,7 @@ func (m *Map) Sweep(a Ask, try func(Fit) bool) (slot int32, ok bool) {
 		}
 		until := last
 		if a.Latest != nil {
-			until = min(until, a.Latest(node))
+			until = min(until, a.Latest[node])
 		}
 		if until >= a.From {
 			m.starts(node, a, until)
@@ -63,11 +64,44 @@ func (m *Map) Sweep(a Ask, try func(Fit) bool) (slot int32, ok bool) {
 			s.free[node>>6] |= 1 << (node & 63)
 			count++
 		}
-		if count >= a.Count && len(s.gain[at]) > 0 && try(Fit{Slot: at, End: m.ends[at], Free: s.free, Count: count}) {
+		if count >= a.Count && (len(s.gain[at]) > 0 || at == a.Also && at > 0) && try(Fit{Slot: at, End: m.ends[at], Free: s.free, Count: count}) {
 			return at, true
 		}
 	}
 	return 0, false
+}
+
+// Now is Sweep for slot 0 alone. It looks only at nodes that have something free now, and fails at once when they are too
+// few. fit is good until the next call.
+func (m *Map) Now(a Ask) (fit Fit, ok bool) {
+	if a.Own != 0 { // what its owner keeps is not idle, but free for it
+		a.From, a.Until = 0, 0
+		_, ok = m.Sweep(a, func(f Fit) bool { fit = f; return true })
+		return fit, ok
+	}
+	s := &m.sweep
+	s.reset(0, len(m.all))
+	end := m.grid.Up(m.grid.At(0) + a.Duration)
+	count, kept := 0, m.idle[:0]
+	for _, node := range m.idle {
+		if m.Free(node, 0, 1, 0) == 0 {
+			continue // taken since: nothing gives it back
+		}
+		kept = append(kept, node)
+		if a.Nodes != nil && !a.Nodes[node] || a.Latest != nil && a.Latest[node] < 0 {
+			continue
+		}
+		need := a.GPUs
+		if need == 0 {
+			need = bits.OnesCount32(m.all[node])
+		}
+		if need > 0 && bits.OnesCount32(m.Free(node, 0, end, 0)) >= need {
+			s.free[node>>6] |= 1 << (node & 63)
+			count++
+		}
+	}
+	m.idle = kept
+	return Fit{Slot: 0, End: end, Free: s.free, Count: count}, count >= a.Count
 }
 
 func (s *sweepScratch) reset(slots, nodes int) {
@@ -94,7 +128,7 @@ func (m *Map) starts(node int32, a Ask, until int32) {
 		return
 	}
 	for at := a.From; at <= until; {
-		free, next := m.stretch(node, at, a.Rank)
+		free, next := m.stretch(node, at, a.Own)
 		if bits.OnesCount32(free) < need {
 			at = next
 			continue
@@ -102,7 +136,7 @@ func (m *Map) starts(node int32, a Ask, until int32) {
 		// Until where do enough of these same GPUs stay free? A start is good while its end does not lie beyond.
 		end := next
 		for end < m.grid.Slots() {
-			f, n := m.stretch(node, end, a.Rank)
+			f, n := m.stretch(node, end, a.Own)
 			if bits.OnesCount32(free&f) < need {
 				break
 			}
@@ -119,10 +153,10 @@ func (m *Map) starts(node int32, a Ask, until int32) {
 }
 
 // stretch is the GPUs of a node that are free in slot at, and the slot up to which that does not change.
-func (m *Map) stretch(node, at, rank int32) (free uint32, until int32) {
+func (m *Map) stretch(node, at int32, own Owner) (free uint32, until int32) {
 	free, until = m.all[node], m.grid.Slots()
 	for _, c := range m.claims[node] {
-		if c.Rank >= rank {
+		if own != 0 && c.Owner == own {
 			continue
 		}
 		if c.From > at {

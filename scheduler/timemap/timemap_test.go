@@ -43,7 +43,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// drawMap is a small map with claims of ranks -1 to 3.
+// drawMap is a small map with claims of owners 1 to 12.
 func drawMap(t *rapid.T) *Map {
 	g := NewGrid(rapid.Int64Range(0, 7200).Draw(t, "now"), rapid.Int64Range(600, 30000).Draw(t, "window"))
 	all := make([]uint32, rapid.IntRange(1, 6).Draw(t, "nodes"))
@@ -51,10 +51,10 @@ func drawMap(t *rapid.T) *Map {
 		all[i] = rapid.SampledFrom([]uint32{0, 1, 0xf, 0xff}).Draw(t, "gpus")
 	}
 	m := New(g, all)
-	for owner := range int32(rapid.IntRange(0, 12).Draw(t, "claims")) {
+	for owner := range Owner(rapid.IntRange(0, 12).Draw(t, "claims")) {
 		from := rapid.Int32Range(0, g.Slots()-1).Draw(t, "from")
 		m.Add(rapid.Int32Range(0, int32(len(all))-1).Draw(t, "node"), Claim{From: from, To: rapid.Int32Range(from+1, g.Slots()).Draw(t, "to"),
-			GPUs: rapid.Uint32Range(1, 0xff).Draw(t, "mask"), Owner: owner, Rank: rapid.Int32Range(Fixed, 3).Draw(t, "rank")})
+			GPUs: rapid.Uint32Range(1, 0xff).Draw(t, "mask"), Owner: owner + 1})
 	}
 	return m
 }
@@ -66,13 +66,13 @@ func TestSweepAgainstTryingEverySlot(t *testing.T) {
 		m := drawMap(t)
 		g := m.Grid()
 		a := Ask{GPUs: rapid.SampledFrom([]int{0, 1, 2, 4, 8}).Draw(t, "need"), Duration: rapid.Int64Range(1, 20000).Draw(t, "duration"),
-			From: rapid.Int32Range(0, 3).Draw(t, "from"), Until: rapid.Int32Range(0, g.Slots()).Draw(t, "until"), Rank: rapid.Int32Range(0, 4).Draw(t, "rank"),
+			From: rapid.Int32Range(0, 3).Draw(t, "from"), Until: rapid.Int32Range(0, g.Slots()).Draw(t, "until"), Own: Owner(rapid.IntRange(0, 12).Draw(t, "own")),
 			Count: rapid.IntRange(1, m.Nodes()).Draw(t, "count")}
 		latest := make([]int32, m.Nodes())
 		for i := range latest {
 			latest[i] = rapid.Int32Range(-1, g.Slots()).Draw(t, "latest")
 		}
-		a.Latest = func(n int32) int32 { return latest[n] }
+		a.Latest = latest
 		free := func(s int32) []int32 {
 			end := g.Up(g.At(s) + a.Duration)
 			var nodes []int32
@@ -81,7 +81,7 @@ func TestSweepAgainstTryingEverySlot(t *testing.T) {
 				if need == 0 {
 					need = bits.OnesCount32(m.All(n))
 				}
-				if need > 0 && s <= latest[n] && bits.OnesCount32(m.Free(n, s, end, a.Rank)) >= need {
+				if need > 0 && s <= latest[n] && bits.OnesCount32(m.Free(n, s, end, a.Own)) >= need {
 					nodes = append(nodes, n)
 				}
 			}
@@ -122,48 +122,47 @@ func TestSweepAgainstTryingEverySlot(t *testing.T) {
 	})
 }
 
-// What a job of some rank sees does not change with the claims of those behind it.
-func TestLaterRanksAreNotSeen(t *testing.T) {
+// Now is what Sweep says of the first slot.
+func TestNowIsTheFirstSlot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMap(t)
-		rank := rapid.Int32Range(0, 3).Draw(t, "rank")
-		a := Ask{GPUs: 1, Duration: rapid.Int64Range(1, 5000).Draw(t, "duration"), Until: m.Grid().Slots(), Rank: rank, Count: 1}
-		first := func() int32 {
-			s, ok := m.Sweep(a, func(Fit) bool { return true })
+		a := Ask{GPUs: rapid.SampledFrom([]int{0, 1, 4, 8}).Draw(t, "need"), Duration: rapid.Int64Range(1, 20000).Draw(t, "duration"),
+			Count: rapid.IntRange(1, m.Nodes()).Draw(t, "count")}
+		for range 3 { // the second time, those that were busy are no longer looked at
+			a.Own = Owner(rapid.IntRange(0, 3).Draw(t, "own"))
+			fit, ok := m.Now(a)
+			fit.Free = slices.Clone(fit.Free)
 			if !ok {
-				return -1
+				fit.Free = nil
 			}
-			return s
-		}
-		with := first()
-		for n := range m.claims {
-			m.claims[n] = slices.DeleteFunc(m.claims[n], func(c Claim) bool { return c.Rank >= rank })
-		}
-		if without := first(); with != without {
-			t.Fatalf("starts in slot %d, and without those behind in %d", with, without)
+			_, want := m.Sweep(a, func(f Fit) bool {
+				if !slices.Equal(f.Free, fit.Free) || f.Count != fit.Count || f.End != fit.End {
+					t.Fatalf("now: %+v, by sweep %+v", fit, f)
+				}
+				return true
+			})
+			if ok != want {
+				t.Fatalf("now: %v, by sweep %v", ok, want)
+			}
 		}
 	})
 }
 
 func TestWhatItWaitedFor(t *testing.T) {
 	m := New(NewGrid(0, 3600), []uint32{0xff})
-	m.Add(0, Claim{From: 0, To: 5, GPUs: 0x0f, Owner: 1, Rank: Fixed})
-	m.Add(0, Claim{From: 0, To: 9, GPUs: 0xf0, Owner: 2, Rank: Fixed})
-	m.Add(0, Claim{From: 5, To: 7, GPUs: 0x0f, Owner: 3, Rank: 0})
-	m.Add(0, Claim{From: 5, To: 8, GPUs: 0x0f, Owner: 4, Rank: 5})
-	if c, ok := m.Last(0, 10, 0x0f, 1); !ok || c.Owner != 3 {
-		t.Errorf("GPUs 0-3: %+v; want owner 3: 4 is behind, 2 has other GPUs", c)
+	m.Add(0, Claim{From: 0, To: 5, GPUs: 0x0f, Owner: 1})
+	m.Add(0, Claim{From: 0, To: 9, GPUs: 0xf0, Owner: 2})
+	m.Add(0, Claim{From: 5, To: 7, GPUs: 0x0f, Owner: 3})
+	if c, ok := m.Last(0, 10, 0x0f); !ok || c.Owner != 3 {
+		t.Errorf("GPUs 0-3: %+v; want owner 3: 2 has other GPUs", c)
 	}
-	if c, ok := m.Last(0, 6, 0x0f, 1); !ok || c.Owner != 1 {
+	if c, ok := m.Last(0, 6, 0x0f); !ok || c.Owner != 1 {
 		t.Errorf("at slot 6: %+v; want owner 1: 3 has not ended", c)
 	}
-	pushed := []int32{}
-	m.Over(0, 6, 10, 0x0f, 1, func(c Claim) { pushed = append(pushed, c.Owner) })
-	if !slices.Equal(pushed, []int32{4}) {
-		t.Errorf("pushes aside %v, want 4", pushed)
+	if _, ok := m.Last(0, 4, 0xff); ok {
+		t.Error("at slot 4 nothing has ended")
 	}
-	m.Drop(0, 2)
-	if f := m.Free(0, 0, 5, 9); f != 0xf0 {
-		t.Errorf("free after the drop: %#x", f)
+	if f := m.Free(0, 0, 6, 2); f != 0xf0 {
+		t.Errorf("free for owner 2: %#x", f)
 	}
 }

@@ -1,0 +1,210 @@
+package backfill
+
+import (
+	"time"
+
+	"github.com/assay-gpu/assay/scheduler"
+	"github.com/assay-gpu/assay/scheduler/timemap"
+)
+
+// A pass is one walk through the order.
+type pass struct {
+	snap   *scheduler.Snapshot
+	order  []Job
+	gate   Gate
+	o      Options
+	before map[string]Planned
+
+	at     *times
+	now    *scheduler.Fleet    // as it is, with all that starts in this pass
+	idle   *scheduler.Snapshot // were nobody running
+	large  int                 // nodes of the largest leaf
+	failed map[shape]bool      // does not fit now
+	first  map[shape]int32     // no earlier slot than this
+
+	out Schedule
+}
+
+func newPass(snap *scheduler.Snapshot, order []Job, gate Gate, o Options, before map[string]Planned) *pass {
+	p := &pass{snap: snap, order: order, gate: gate, o: o, before: before, at: newTimes(snap, o.Window), now: snap.Edit(),
+		failed: map[shape]bool{}, first: map[shape]int32{}, out: Schedule{At: snap.Now().Unix(), Planned: map[string]Planned{}}}
+	t := snap.Tree()
+	for l := range t.Leaves() {
+		p.large = max(p.large, int(t.Switches[l].Hi-t.Switches[l].Lo))
+	}
+	f := snap.Edit()
+	for r := range snap.Running() {
+		f.End(r.ID)
+	}
+	p.idle = f.Snapshot()
+	return p
+}
+
+func (p *pass) run() *Schedule {
+	p.keep()
+	reserved := 0
+	for i := range p.order {
+		j := &p.order[i]
+		if len(j.Kept) > 0 {
+			p.kept(i, j)
+			continue
+		}
+		if p.gate != nil && !p.gate.Admit(i) {
+			p.out.Limited = append(p.out.Limited, i)
+			continue
+		}
+		s, shared := shapeOf(&j.Gang)
+		if !shared || !p.failed[s] {
+			if plan, ok := p.startNow(j); ok {
+				p.start(i, j, plan)
+				continue
+			}
+			p.failed[s] = true
+		}
+		reserves := i < p.o.Depth || j.Gang.Nodes > p.large
+		if p.o.EASY {
+			reserves = reserved == 0
+		}
+		if !reserves || j.NoReserve {
+			continue
+		}
+		reserved++
+		if was, ok := p.before[j.ID]; ok && p.holds(j, &was) {
+			p.plan(i, j, was)
+			continue
+		}
+		if next, ok := p.later(j, s, shared); ok {
+			p.plan(i, j, next)
+		}
+	}
+	return &p.out
+}
+
+// keep claims, before anybody is looked at, what was freed for preemptors.
+func (p *pass) keep() {
+	for i := range p.order {
+		j := &p.order[i]
+		for _, t := range j.Kept {
+			p.at.claim(t, 0, p.at.end(max(j.KeptUntil, p.out.At)+seconds(j.Gang.Limit)), p.at.job(i))
+		}
+	}
+}
+
+// kept starts a preemptor on what was freed for it, once all of it is free.
+func (p *pass) kept(i int, j *Job) {
+	free := true
+	for _, t := range j.Kept {
+		n := p.snap.Node(t.Node)
+		free = free && t.GPUs&^n.Free == 0 && n.Bar == nil
+	}
+	if free && (p.gate == nil || p.gate.Admit(i)) {
+		p.start(i, j, scheduler.Plan{Gang: j.Gang.ID, At: p.snap.Now(), Nodes: j.Kept})
+		return
+	}
+	start := max(j.KeptUntil, p.out.At)
+	p.out.Planned[j.ID] = Planned{ID: j.ID, Start: start, End: start + seconds(j.Gang.Limit), Nodes: j.Kept}
+}
+
+// start gives a job its nodes from now on.
+func (p *pass) start(i int, j *Job, plan scheduler.Plan) {
+	if err := p.now.Start(&scheduler.Running{ID: j.ID, Nodes: plan.Nodes}); err != nil {
+		return // somebody has them after all: it waits
+	}
+	end := p.at.end(p.out.At + seconds(j.Gang.Limit))
+	if len(j.Kept) == 0 {
+		for _, t := range plan.Nodes {
+			p.at.claim(t, 0, end, p.at.job(i))
+		}
+	}
+	if p.gate != nil {
+		p.gate.Charge(i)
+	}
+	p.out.Starts = append(p.out.Starts, Start{i, plan})
+}
+
+// plan gives a job its nodes from a later time on.
+func (p *pass) plan(i int, j *Job, next Planned) {
+	for _, t := range next.Nodes {
+		p.at.claim(t, p.at.grid.Down(next.Start), p.at.end(next.End), p.at.job(i))
+	}
+	p.out.Planned[j.ID] = next
+}
+
+// holds reports whether a start planned before can still be kept.
+func (p *pass) holds(j *Job, was *Planned) bool {
+	if was.Start <= p.out.At {
+		return false
+	}
+	from, to := p.at.grid.Down(was.Start), p.at.end(was.End)
+	ask := p.at.ask(&j.Gang)
+	for _, t := range was.Nodes {
+		if ask.Latest[t.Node] < from || mask(t)&^p.at.busy.Free(t.Node, from, to, ask.Own) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// later is the earliest start after now.
+func (p *pass) later(j *Job, s shape, shared bool) (Planned, bool) {
+	g := j.Gang
+	if g.Share.Kind != scheduler.NoShare { // planned as if it needed a whole GPU
+		g.Share, g.GPUs = scheduler.Share{}, 1
+	}
+	ask := p.at.ask(&g)
+	ask.From = max(ask.From, 1)
+	if shared {
+		ask.From = max(ask.From, p.first[s])
+	}
+	ask.Until = p.at.grid.Slots() - 1
+	var next Planned
+	p.out.Sweeps++
+	slot, ok := p.at.busy.Sweep(ask, func(fit timemap.Fit) bool {
+		takes, ok := p.spotAt(g, fit, ask.Own)
+		if !ok {
+			return false
+		}
+		start := p.at.grid.At(fit.Slot)
+		next = Planned{ID: j.ID, Start: start, End: start + seconds(g.Limit), Nodes: takes, Cause: p.why(&g, takes, fit.Slot)}
+		return true
+	})
+	if shared && ok {
+		p.first[s] = slot
+	}
+	return next, ok
+}
+
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// mask is the GPUs that a take has, a shared one among them.
+func mask(t scheduler.Take) uint32 {
+	if t.Part.Kind != scheduler.NoShare {
+		return t.GPUs | 1<<t.Part.GPU
+	}
+	return t.GPUs
+}
+
+// A shape is all that decides where a gang fits: of two of one shape the later in the order fits nowhere that the earlier
+// did not.
+type shape struct {
+	nodes, gpus, height, switches, group, segment, segmentHeight, joined, perLeaf int
+	whole, through, insists, spread, sameGrade                                    bool
+	share                                                                         scheduler.Share
+	limit, maxAge, minRemaining                                                   time.Duration
+	level                                                                         int
+	near                                                                          scheduler.Nearness
+	reserved                                                                      string
+	within                                                                        [2]*scheduler.NodeSet
+}
+
+// shapeOf is g's shape; ok is false for a gang with so many wishes of its own that it is not worth comparing.
+func shapeOf(g *scheduler.Gang) (s shape, ok bool) {
+	if len(g.Within) > 2 || len(g.Except) > 0 {
+		return shape{}, false
+	}
+	s = shape{nodes: g.Nodes, gpus: g.GPUs, height: g.Height, switches: g.Switches, group: g.Group, segment: g.Segment, segmentHeight: g.SegmentHeight,
+		joined: g.Joined, perLeaf: g.PerLeaf, whole: g.Whole, through: g.Through, insists: g.Insists(), spread: g.Spread, sameGrade: g.SameGrade,
+		share: g.Share, limit: g.Limit, maxAge: g.MaxAge, minRemaining: g.MinRemaining, level: int(g.Level), near: g.Near, reserved: g.Reserved}
+	copy(s.within[:], g.Within)
+	return s, true
+}

@@ -24,10 +24,9 @@ import (
 //	reserve NAME start=T end=T …
 //	tick [at=T], job ID
 type story struct {
-	q     *Queue
-	cfg   Config
-	now   int64
-	specs []quota.Spec
+	q   *Queue
+	cfg Config
+	now int64
 }
 
 func TestStories(t *testing.T) {

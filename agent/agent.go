@@ -94,34 +94,34 @@ type Agent struct {
 	stop    context.CancelCauseFunc
 
 	// Owned by the loop.
-	desired   wire.Desired
-	known     bool
-	held      *Held
-	tombstone *Tombstone
-	contact   *time.Duration
-	contactOn time.Duration // boot clock of the contact that is on disk
-	fleet     policy.Policy // as the control plane sent it
-	sku       string        // the product for which policy holds
-	seen      *Seen
-	last      *catalog.Snapshot
-	lastFound []checks.Finding // of the last snapshot, in run order
-	inventory checks.Inventory
-	kernel    keptKernel
-	kernelNew bool // kernel is not on disk yet
-	lostAt    time.Duration
-	lost      uint64
-	kernelErr string
-	watchers  []watcher
-	watcherID uint64
-	ledger    *Ledger
-	window    *Window
-	events    []checks.Finding // harmless events for the next routine report
-	jobs      []jobRecord
-	unsaved   chan []jobRecord // holds the jobs that are to be on disk next; the loop alone sends
-	cycle     *time.Timer      // begins the next cycle
-	cycleDue  time.Duration    // boot clock when it does
-	cycleEnd  time.Duration    // boot clock when a cycle last ended
-	sentInv   string           // what hardware was last told, as one string
+	desired     wire.Desired
+	known       bool
+	held        *Held
+	tombstone   *Tombstone
+	contact     *time.Duration
+	contactOn   time.Duration   // boot clock of the contact that is on disk
+	fleet       policy.Policy   // as the control plane sent it
+	resolvedFor policy.Hardware // for which policy was made of fleet
+	seen        *Seen
+	last        *catalog.Snapshot
+	lastFound   []checks.Finding // of the last snapshot, in run order
+	inventory   checks.Inventory
+	kernel      keptKernel
+	kernelNew   bool // kernel is not on disk yet
+	lostAt      time.Duration
+	lost        uint64
+	kernelErr   string
+	watchers    []watcher
+	watcherID   uint64
+	ledger      *Ledger
+	window      *Window
+	events      []checks.Finding // harmless events for the next routine report
+	jobs        []jobRecord
+	unsaved     chan []jobRecord // holds the jobs that are to be on disk next; the loop alone sends
+	cycle       *time.Timer      // begins the next cycle
+	cycleDue    time.Duration    // boot clock when it does
+	cycleEnd    time.Duration    // boot clock when a cycle last ended
+	sentInv     string           // what hardware was last told, as one string
 }
 
 // New reads the state directory and returns an agent ready to run.
@@ -170,7 +170,7 @@ func (a *Agent) restore() {
 	}
 	a.kernel.BootID = a.bootID
 	if a.store.load("seen.json", &a.inventory) {
-		a.resolve(a.product())
+		a.resolve(a.hardware())
 	}
 	var jobs []jobRecord
 	if a.store.load("jobs.json", &jobs) {
@@ -198,18 +198,18 @@ func (a *Agent) sound(d keptDesired) bool {
 // setPolicy puts a policy in force on this node.
 func (a *Agent) setPolicy(p policy.Policy) {
 	a.fleet = p
-	a.resolve(a.product())
+	a.resolve(a.hardware())
 }
 
-// resolve makes of the fleet's policy the one for this node with that product. It runs in the loop, or before it.
-func (a *Agent) resolve(sku string) {
-	a.sku = sku
-	p := a.fleet.For(a.cfg.Node, a.sku)
+// resolve makes of the fleet's policy the one for this node with that hardware. It runs in the loop, or before it.
+func (a *Agent) resolve(h policy.Hardware) {
+	a.resolvedFor = h
+	p := a.fleet.ForNode(a.cfg.Node, h, a.desired.Learned)
 	if faults := policy.Validate(p); len(faults) > 0 { // each override alone is sound; several together may not be
 		a.log.Error("overrides make no sense together on this node and are left aside", "revision", p.Version, "path", faults[0].Path, "err", faults[0].Message, "count", len(faults))
 		p = a.fleet
 		p.Overrides = nil
-		p = p.For(a.cfg.Node, a.sku)
+		p = p.ForNode(a.cfg.Node, h, a.desired.Learned)
 	}
 	a.policy.Store(&p)
 	if a.cfg.OnPolicy != nil {

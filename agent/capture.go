@@ -44,11 +44,7 @@ type CaptureMeta struct {
 
 // ForNode gives the capture with its policy as it holds for the node it is of.
 func (c Capture) ForNode() Capture {
-	sku := c.Snapshot.Inventory().SKU()
-	if sku == "" && c.Expected != nil {
-		sku = c.Expected.SKU()
-	}
-	c.Policy = c.Policy.For(c.Node, sku)
+	c.Policy = c.Policy.ForNode(c.Node, policy.HardwareOf(c.Snapshot.Inventory(), c.Expected), policy.Set{})
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/policy"
 )
 
 // endCycle takes in a background snapshot. It runs in the loop.
@@ -28,8 +29,8 @@ func (a *Agent) endCycle(snap catalog.Snapshot, err error) {
 
 // judge judges a snapshot at a level. kernel are the kernel-log faults that count for it. It runs in the loop.
 func (a *Agent) judge(level checks.Level, snap catalog.Snapshot, err error, kernel []checks.Finding) SuiteResult {
-	if sku := snap.Inventory().SKU(); sku != "" && sku != a.sku {
-		a.resolve(sku) // before it is judged: a first look has no other way to know
+	if h := policy.HardwareOf(snap.Inventory(), a.expected()); h.SKU != "" && h != a.resolvedFor {
+		a.resolve(h) // before it is judged: a first look has no other way to know
 	}
 	in := SuiteInput{Level: level, Snapshot: snap, Kernel: kernel, KernelOK: a.state().kernelDoubt(), Expected: a.expected(), Policy: *a.policy.Load()}
 	if err != nil {
@@ -80,13 +81,8 @@ func worstOf(act, all []checks.Finding) string {
 	return unknowns(all)
 }
 
-// product is the product name of the node's GPUs: as they are now or, where nothing was read yet, as they should be.
-func (a *Agent) product() string {
-	if sku := a.inventory.SKU(); sku != "" || a.desired.Expected == nil {
-		return sku
-	}
-	return a.desired.Expected.SKU()
-}
+// hardware is what the node shows and should show, as far as it decides which policy holds.
+func (a *Agent) hardware() policy.Hardware { return policy.HardwareOf(a.inventory, a.expected()) }
 
 // inventoryText is the hardware as one string, to tell whether it changed.
 func inventoryText(inv checks.Inventory) string {

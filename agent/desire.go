@@ -56,6 +56,8 @@ func (a *Agent) desire(d wire.Desired) error {
 		if i := a.interval(); a.cycleDue-now > i {
 			a.cycleIn(i) // a shorter interval counts from now, not from the end of a longer one
 		}
+	} else if h := a.hardware(); h != a.resolvedFor || d.Learned != before.Learned {
+		a.resolve(h)
 	}
 	if before.State != d.State {
 		a.log.Info("state changed", "from", before.State, "to", d.State, "cert", serialOf(d.Certificate))
@@ -81,7 +83,7 @@ func (a *Agent) answered() {
 	}
 	// A fault seen from now on is news, and no consequence of one that has been answered.
 	a.ledger.Renew()
-	a.resolve(a.product())
+	a.resolve(a.hardware())
 	if len(a.kernel.Open) > 0 {
 		a.kernel.Open, a.kernelNew = nil, true
 		a.saveKernel()

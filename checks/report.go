@@ -54,6 +54,8 @@ type Inventory struct {
 	NodeSerial string `json:"node_serial,omitempty"` // DMI product serial of the host
 	Driver     string `json:"driver"`                // kernel driver version, as 550.54.15
 	GPUs       []GPU  `json:"gpus"`
+
+	Shows map[string]int64 `json:"shows,omitempty"` // numbers that nodes of one product have in common, by the policy's path; what was not read is missing
 }
 
 // SKU is the product name that most of the GPUs show; of equals, the one of the lowest index. Empty without a GPU that gives

@@ -34,7 +34,7 @@ type GPUState struct {
 
 // Inventory is the hardware the snapshot shows.
 func (s Snapshot) Inventory() checks.Inventory {
-	inv := checks.Inventory{Node: s.Node, BootID: s.BootID, NodeSerial: s.NodeSerial, Driver: s.Driver}
+	inv := checks.Inventory{Node: s.Node, BootID: s.BootID, NodeSerial: s.NodeSerial, Driver: s.Driver, Shows: s.shows()}
 	for _, g := range s.GPUs {
 		inv.GPUs = append(inv.GPUs, g.GPU)
 	}

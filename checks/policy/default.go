@@ -8,6 +8,7 @@ func Default() Policy {
 		ECC:         defaultECC(),
 		RowRemap:    defaultRowRemap(),
 		DCGM:        defaultDCGM(),
+		Baseline:    defaultBaseline(),
 		Agent:       defaultAgent(),
 		Hooks:       defaultHooks(),
 		Certificate: defaultCertificate(),

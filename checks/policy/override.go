@@ -20,6 +20,7 @@ type Override struct {
 // fleetOnly names what is not judged on a node, so that no override sets it.
 var fleetOnly = map[string]string{
 	"version":     "the control plane gives it",
+	"baseline":    "it is made of all nodes of a product",
 	"certificate": "the fleet's placement goes by it",
 	"guard":       "budgets are the fleet's",
 	"lifecycle":   "the state machine's deadlines are the fleet's",

@@ -25,6 +25,8 @@ type Policy struct {
 	XID       XID       `json:"xid" yaml:"xid"`
 	DCGM      DCGM      `json:"dcgm" yaml:"dcgm"`
 
+	Baseline Baseline `json:"baseline" yaml:"baseline"`
+
 	Agent       Agent       `json:"agent" yaml:"agent"`
 	Hooks       Hooks       `json:"hooks" yaml:"hooks"`
 	Certificate Certificate `json:"certificate" yaml:"certificate"`

@@ -31,6 +31,7 @@ func (v *validator) values(p Policy) {
 	v.rowRemap(p.RowRemap)
 	v.xid(p.XID)
 	v.dcgm(p.DCGM)
+	v.baseline(p.Baseline)
 	v.agent(p.Agent)
 	v.hooks(p.Hooks)
 	v.certificate(p.Certificate)

@@ -53,6 +53,7 @@ type Desired struct {
 	Managed     bool                `json:"managed"` // false: hooks exit 0, this node is not ours
 	Certificate *GrantedCertificate `json:"certificate,omitempty"`
 	Policy      policy.Policy       `json:"policy"`
+	Learned     policy.Set          `json:"learned,omitzero"`   // what most nodes of this product show; holds below the policy
 	Keys        map[string][]byte   `json:"keys"`               // ed25519 public keys that certificates may be signed with, by id
 	Expected    *checks.Inventory   `json:"expected,omitempty"` // hardware seen at enrolment: what inventory compares with
 	Effects     []Effect            `json:"effects,omitempty"`  // in order; the agent skips ids it knows

@@ -52,6 +52,7 @@ type Config struct {
 	BootID   func() (string, error) // read anew each time: a changed boot id ends Run with a BootChangedError
 	Clock    func() time.Duration   // CLOCK_BOOTTIME
 	Prober   Prober
+	Asides   []Aside   // what is read beside the snapshot
 	Kernel   KernelLog // nil: no kernel log is read, and every suite is Unknown in it
 	// DumpKernel reads the whole kernel log anew, as evidence; nil: there is none.
 	DumpKernel func(context.Context) ([]KernelRecord, error)
@@ -104,7 +105,8 @@ type Agent struct {
 	resolvedFor policy.Hardware // for which policy was made of fleet
 	seen        *Seen
 	last        *catalog.Snapshot
-	lastFound   []checks.Finding // of the last snapshot, in run order
+	lastFound   []checks.Finding   // of the last snapshot, in run order
+	aside       [][]checks.Finding // what each of the asides found last
 	inventory   checks.Inventory
 	kernel      keptKernel
 	kernelNew   bool // kernel is not on disk yet
@@ -129,6 +131,7 @@ func New(cfg Config) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, log: cfg.Log.With("node", cfg.Node), store: store{cfg.StateDir, cfg.Log},
 		mail: make(chan func(), 64), done: make(chan struct{}), ledger: NewLedger(), unsaved: make(chan []jobRecord, 1),
+		aside: make([][]checks.Finding, len(cfg.Asides)),
 	}
 	a.flights = newFlights(cfg.Prober.Snapshot, a.snapshotLimit)
 	var err error
@@ -229,6 +232,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	wg.Go(func() { a.flights.run(ctx) })
 	if a.cfg.Kernel != nil {
 		wg.Go(func() { a.readKernel(ctx) })
+	}
+	for i := range a.cfg.Asides {
+		wg.Go(func() { a.lookAside(ctx, i) })
 	}
 	wg.Go(func() { a.carryEffects(ctx) })
 	wg.Go(a.writeJobs)

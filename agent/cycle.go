@@ -15,24 +15,26 @@ import (
 func (a *Agent) endCycle(snap catalog.Snapshot, err error) {
 	now := a.cfg.Clock()
 	a.cycleEnd = now
-	res := a.judge(checks.Quick, snap, err, a.kernel.Open)
+	aside, open := a.knownAside()
+	res := a.judge(checks.Quick, snap, err, a.kernel.Open, aside)
 	a.takeIn(res)
 	a.saveKernel()
 	a.saveContact()
 
 	// What the kernel log said was told as it came.
 	seen := slices.DeleteFunc(notable(res.Findings), func(f checks.Finding) bool { return ofKernel(f) && f.Verdict == checks.Fail })
-	due := a.group(a.ledger.Cycle(seen, now))
+	due := a.group(a.ledger.Cycle(append(seen, open...), now))
 	a.burySafely(due)
 	a.tellCycle(res, due)
 }
 
-// judge judges a snapshot at a level. kernel are the kernel-log faults that count for it. It runs in the loop.
-func (a *Agent) judge(level checks.Level, snap catalog.Snapshot, err error, kernel []checks.Finding) SuiteResult {
+// judge judges a snapshot at a level. kernel are the kernel-log faults that count for it, aside what was found beside it. It
+// runs in the loop.
+func (a *Agent) judge(level checks.Level, snap catalog.Snapshot, err error, kernel, aside []checks.Finding) SuiteResult {
 	if h := policy.HardwareOf(snap.Inventory(), a.expected()); h.SKU != "" && h != a.resolvedFor {
 		a.resolve(h) // before it is judged: a first look has no other way to know
 	}
-	in := SuiteInput{Level: level, Snapshot: snap, Kernel: kernel, KernelOK: a.state().kernelDoubt(), Expected: a.expected(), Policy: *a.policy.Load()}
+	in := SuiteInput{Level: level, Snapshot: snap, Kernel: kernel, Aside: aside, KernelOK: a.state().kernelDoubt(), Expected: a.expected(), Policy: *a.policy.Load()}
 	if err != nil {
 		in.Err = err.Error()
 		in.Snapshot.Node, in.Snapshot.BootID = a.cfg.Node, a.bootID

@@ -103,6 +103,7 @@ func (a *Agent) screen(ctx context.Context, e wire.Effect) wire.EffectResult {
 		return failed("%v", err)
 	}
 	defer a.post(context.WithoutCancel(ctx), func() { a.unwatchKernel(id) })
+	aside := a.screenAside(ctx, level) // it may take long, and load the GPUs: the snapshot is of after it
 	snap, err := a.flights.fresh(ctx)
 	if ctx.Err() != nil {
 		return failed("%v", context.Cause(ctx))
@@ -110,7 +111,7 @@ func (a *Agent) screen(ctx context.Context, e wire.Effect) wire.EffectResult {
 	a.awaitKernel(ctx)
 	var verdict checks.Verdict
 	cerr := a.call(ctx, func() {
-		res := a.judge(level, snap, err, slices.Clone(faults))
+		res := a.judge(level, snap, err, slices.Clone(faults), aside)
 		a.takeIn(res)
 		a.noteTold(res.Findings)
 		a.burySafely(res.Findings)
@@ -155,6 +156,9 @@ func (a *Agent) reset(ctx context.Context, e wire.Effect) wire.EffectResult {
 func (a *Agent) quiesce(ctx context.Context) error {
 	if err := a.cfg.Prober.Quiesce(ctx); err != nil {
 		return fmt.Errorf("our own probe: %w", err)
+	}
+	if err := a.quiesceAsides(ctx); err != nil {
+		return err
 	}
 	holders, err := a.cfg.Runner.Holders()
 	if err != nil {

@@ -226,6 +226,7 @@ type bench struct {
 	out    *fakeOutbox
 	permit *fakePermits
 	runner *fakeRunner
+	asides []Aside
 	boot   atomic.Pointer[string]
 	start  time.Time
 	agent  *Agent
@@ -250,7 +251,7 @@ func (b *bench) run() {
 	b.t.Helper()
 	a, err := New(Config{
 		Node: "n1", Version: "test", StateDir: b.dir, BootID: func() (string, error) { return *b.boot.Load(), nil },
-		Clock: func() time.Duration { return time.Since(b.start) }, Prober: b.hw, Kernel: b.kernel, Outbox: b.out, Permit: b.permit, Runner: b.runner,
+		Clock: func() time.Duration { return time.Since(b.start) }, Prober: b.hw, Asides: b.asides, Kernel: b.kernel, Outbox: b.out, Permit: b.permit, Runner: b.runner,
 		Verify: func(g wire.GrantedCertificate, _ map[string][]byte) error {
 			if g.KeyID == "bad" {
 				return errors.New("unknown key")

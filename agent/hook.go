@@ -97,7 +97,8 @@ func (a *Agent) prologSuite(ctx context.Context, r HookRequest, budget time.Dura
 	a.awaitKernel(sctx)
 	var res SuiteResult
 	cerr := a.call(ctx, func() {
-		res = a.judge(checks.Quick, snap, err, a.kernel.Open)
+		aside, _ := a.knownAside()
+		res = a.judge(checks.Quick, snap, err, a.kernel.Open, aside)
 		a.takeIn(res)
 		a.noteTold(res.Findings)
 		a.burySafely(res.Findings)
@@ -234,7 +235,7 @@ func (a *Agent) epilog(ctx context.Context, r HookRequest) (string, Outcome) {
 	a.awaitKernel(ectx)
 	msg, outcome := "", SuitePass
 	cerr := a.call(ctx, func() {
-		res := a.judge(checks.Quick, snap, err, nil)
+		res := a.judge(checks.Quick, snap, err, nil, nil)
 		uuids, _ := a.state().jobUUIDs(r.GPUs)
 		var base *Baseline
 		if job != nil {

@@ -34,6 +34,7 @@ type SuiteInput struct {
 	Snapshot catalog.Snapshot
 	Err      string            // the snapshot could not be taken
 	Kernel   []checks.Finding  // kernel-log findings that count for this suite
+	Aside    []checks.Finding  // what was found beside the snapshot
 	KernelOK string            // empty: the kernel log was read to its end; else why that is not sure
 	Expected *checks.Inventory // hardware to compare with
 	Policy   policy.Policy
@@ -51,11 +52,12 @@ func Judge(in SuiteInput) SuiteResult {
 	} else {
 		r.Findings = catalog.Judge(in.Snapshot, in.Expected, in.Policy)
 	}
+	r.Findings = append(r.Findings, in.Aside...)
 	// A quiet kernel log proves nothing, so it earns no Pass; one that was not read leaves the suite open.
 	if in.KernelOK != "" && in.Policy.ModeOf(xid.ID) != policy.Off {
 		r.Findings = append(r.Findings, doubt(xid.ID, in.KernelOK))
 	}
-	if len(in.Kernel) > 0 {
+	if len(in.Kernel)+len(in.Aside) > 0 {
 		// Within the suite alone: a fault never counts less here because its cause was told elsewhere.
 		r.Findings = checks.GroupIncidents(append(r.Findings, in.Kernel...), in.Policy.Agent.IncidentGap.D(), in.Policy.Agent.IncidentCause.D())
 	}

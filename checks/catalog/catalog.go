@@ -46,6 +46,7 @@ func All() []Check {
 		recoveryChecks(),
 		rowremapChecks(),
 		eccChecks(),
+		userChecks(),
 		dcgmChecks(), // only when asked for: in no suite
 		xidChecks(),  // the kernel log's are in no suite, and stand last
 	)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/assay-gpu/assay/checks"
 )
@@ -25,7 +26,10 @@ type Check struct {
 // so switch single checks to act, and one that acts can hold single checks back. A share that For has not yet settled for a
 // node counts as a node outside of it.
 func (p Policy) ModeOf(id string) Mode {
-	c := p.Checks[id]
+	c, named := p.Checks[id]
+	if family, _, one := strings.Cut(id, "/"); one && !named {
+		c = p.Checks[family] // user/NAME, of user
+	}
 	m := p.Mode
 	if c.Mode != "" {
 		m = c.Mode

@@ -25,7 +25,8 @@ type Policy struct {
 	XID       XID       `json:"xid" yaml:"xid"`
 	DCGM      DCGM      `json:"dcgm" yaml:"dcgm"`
 
-	Baseline Baseline `json:"baseline" yaml:"baseline"`
+	Baseline   Baseline             `json:"baseline" yaml:"baseline"`
+	UserChecks map[string]UserCheck `json:"user_checks,omitempty" yaml:"user_checks"` // by name; their check ids are user/NAME
 
 	Agent       Agent       `json:"agent" yaml:"agent"`
 	Hooks       Hooks       `json:"hooks" yaml:"hooks"`

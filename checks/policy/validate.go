@@ -32,6 +32,7 @@ func (v *validator) values(p Policy) {
 	v.xid(p.XID)
 	v.dcgm(p.DCGM)
 	v.baseline(p.Baseline)
+	v.userChecks(p.UserChecks)
 	v.agent(p.Agent)
 	v.hooks(p.Hooks)
 	v.certificate(p.Certificate)

@@ -40,6 +40,18 @@ func TestValidate(t *testing.T) {
 		{"a level of the diagnostic that does not exist", func(p *Policy) { p.DCGM.Screen = 5 }, "dcgm.screen: 5: want 1 to 4"},
 		{"a DCGM code that does not exist", func(p *Policy) { p.DCGM.Actions = map[int]string{0: "none"} }, "dcgm.actions.0: want a DCGM error code"},
 		{"a DCGM code's action that does not exist", func(p *Policy) { p.DCGM.Actions = map[int]string{52: "explode"} }, `dcgm.actions.52: action "explode"`},
+		{"a user check without a command", user(func(u *UserCheck) { u.Command = nil }), "user_checks.scratch.command: want an executable"},
+		{"a user check by a path that is not absolute", user(func(u *UserCheck) { u.Command[0] = "check" }), `user_checks.scratch.command[0]: "check": want an absolute path`},
+		{"a user check by a path through ..", user(func(u *UserCheck) { u.Command[0] = "/usr/../bin/x" }), "user_checks.scratch.command[0]"},
+		{"a user check's zero byte", user(func(u *UserCheck) { u.Command[1] = "a\x00" }), "user_checks.scratch.command[1]: holds a zero byte"},
+		{"a user check's format that does not exist", user(func(u *UserCheck) { u.Format = "xml" }), `user_checks.scratch.format: "xml": want one of [nagios json exit]`},
+		{"a user check run without a pause", user(func(u *UserCheck) { u.Every = 1 }), "user_checks.scratch.every: 1ns"},
+		{"a user check with no time", user(func(u *UserCheck) { u.Timeout = -1 }), "user_checks.scratch.timeout: -1ns"},
+		{"a user check that may print a book", user(func(u *UserCheck) { u.Output = 1<<20 + 1 }), "user_checks.scratch.output: 1048577"},
+		{"a user check without memory", user(func(u *UserCheck) { u.Memory = 1 }), "user_checks.scratch.memory: 1: want 1048576"},
+		{"a user check's user that can be none", user(func(u *UserCheck) { u.User = "a b" }), `user_checks.scratch.user: "a b"`},
+		{"a user check's variable that can be none", user(func(u *UserCheck) { u.Env = map[string]string{"A=": ""} }), "user_checks.scratch.env.A=: want a variable's name"},
+		{"a user check's name that can be none", func(p *Policy) { p.UserChecks = map[string]UserCheck{"A": {Command: []string{"/x"}}} }, "user_checks.A: want a name"},
 		{"an interval of nothing", func(p *Policy) { p.Agent.Interval = 0 }, "agent.interval: 0s: want 100ms to 1h"},
 		{"no child may hang", func(p *Policy) { p.Agent.HungChildren = 0 }, "agent.hung_children: 0"},
 		{"a spool too small", func(p *Policy) { p.Agent.SpoolBytes = 1 }, "agent.spool_bytes: 1"},
@@ -77,7 +89,7 @@ func TestNoFieldGoesUnchecked(t *testing.T) {
 	unlimited := map[string]bool{ // every value of these is meaningful
 		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
 		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true, "Overrides": true,
-		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true,
+		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true, "UserChecks": true,
 	}
 	var walk func(path string, get func(*Policy) reflect.Value, typ reflect.Type)
 	walk = func(path string, get func(*Policy) reflect.Value, typ reflect.Type) {
@@ -135,5 +147,33 @@ func TestPolicyJSONRoundTrip(t *testing.T) {
 	}
 	if !strings.Contains(string(b), `"interval":"30s"`) || !strings.Contains(string(b), `"intake":"30d"`) {
 		t.Errorf("durations are not text: %s", b)
+	}
+}
+
+// user changes a policy to one with a user check, changed.
+func user(change func(*UserCheck)) func(*Policy) {
+	return func(p *Policy) {
+		u := UserCheck{Command: []string{"/usr/local/sbin/check-scratch", "--quick"}, User: "nobody", Env: map[string]string{"A": "b"}}
+		change(&u)
+		p.UserChecks = map[string]UserCheck{"scratch": u}
+	}
+}
+
+func TestUserCheckDefaults(t *testing.T) {
+	var u UserCheck
+	if u.FormatOr() != FormatNagios || u.EveryOr() != 5*time.Minute || u.TimeoutOr() != 30*time.Second || u.OutputOr() != 65536 || u.MemoryOr() != 1<<30 {
+		t.Errorf("%s %v %v %d %d", u.FormatOr(), u.EveryOr(), u.TimeoutOr(), u.OutputOr(), u.MemoryOr())
+	}
+	p := Default()
+	user(func(*UserCheck) {})(&p)
+	if fs := Validate(p); len(fs) > 0 {
+		t.Errorf("%v", fs)
+	}
+	p.Mode, p.Checks = Act, map[string]Check{"user": {Mode: Off}, "user/b": {Mode: Observe}}
+	if a, b, c := p.ModeOf("user/a"), p.ModeOf("user/b"), p.ModeOf("ecc"); a != Off || b != Observe || c != Act {
+		t.Errorf("user/a %s, user/b %s, ecc %s", a, b, c)
+	}
+	if ids := p.UserIDs(); len(ids) != 1 || ids[0] != "user/scratch" {
+		t.Errorf("%v", ids)
 	}
 }

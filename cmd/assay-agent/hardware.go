@@ -11,6 +11,7 @@ import (
 	"github.com/assay-gpu/assay/agent/metrics"
 	"github.com/assay-gpu/assay/agent/probe/kmsg"
 	"github.com/assay-gpu/assay/agent/probe/nvml"
+	"github.com/assay-gpu/assay/agent/probe/user"
 	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/checks/policy"
 )
@@ -37,6 +38,11 @@ func openHardware(cfg config, log *slog.Logger) (*hardware, error) {
 		hw.kernel = kernelLog{hw.log}
 	}
 	return hw, nil
+}
+
+// asides are what is read beside the snapshot.
+func (h *hardware) asides() []agent.Aside {
+	return []agent.Aside{user.New(selfCommand("probe", "limits"))}
 }
 
 func (h *hardware) close() {

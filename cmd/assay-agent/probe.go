@@ -5,16 +5,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-gpu/assay/agent/probe/child"
 	"github.com/assay-gpu/assay/agent/probe/nvml"
 )
 
 // probeCommand is how the daemon starts the child that makes its driver calls: this program again.
 func probeCommand(library string) []string {
+	return selfCommand("probe", "nvml", "--library", library)
+}
+
+// selfCommand is this program with other arguments.
+func selfCommand(args ...string) []string {
 	exe, err := os.Executable()
 	if err != nil {
 		exe = os.Args[0]
 	}
-	return []string{exe, "probe", "nvml", "--library", library}
+	return append([]string{exe}, args...)
 }
 
 // newProbe is the children's side. It is not for people.
@@ -28,6 +34,10 @@ func newProbe() *cobra.Command {
 		},
 	}
 	n.Flags().StringVar(&library, "library", "libnvidia-ml.so.1", "NVML `LIBRARY` to load")
-	c.AddCommand(n)
+	l := &cobra.Command{
+		Use: "limits MEMORY FILES FILESIZE CPU -- COMMAND…", Short: "Set limits and become another program", DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error { return child.Become(args) },
+	}
+	c.AddCommand(n, l)
 	return c
 }

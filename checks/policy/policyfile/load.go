@@ -42,7 +42,7 @@ func Load(file string, data []byte) (policy.Policy, error) {
 // Validate lists every fault of p: those of policy.Validate, and checks that do not exist, there or in an override.
 func Validate(p policy.Policy) []policy.Fault {
 	faults := policy.Validate(p)
-	known := catalog.IDs()
+	known := append(catalog.IDs(), p.UserIDs()...)
 	unknown := func(path, id string) {
 		if !slices.Contains(known, id) {
 			faults = append(faults, policy.Fault{Path: path + "." + id, Message: fmt.Sprintf("no such check; there are %s", strings.Join(known, ", "))})

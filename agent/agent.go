@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -54,6 +55,7 @@ type Config struct {
 	Prober   Prober
 	Asides   []Aside   // what is read beside the snapshot
 	Kernel   KernelLog // nil: no kernel log is read, and every suite is Unknown in it
+	Tree     aer.Tree  // the PCI tree; the zero value attributes errors of ports to no GPU
 	// DumpKernel reads the whole kernel log anew, as evidence; nil: there is none.
 	DumpKernel func(context.Context) ([]KernelRecord, error)
 	Outbox     Outbox
@@ -110,6 +112,7 @@ type Agent struct {
 	inventory   checks.Inventory
 	kernel      keptKernel
 	kernelNew   bool // kernel is not on disk yet
+	kernelLog   catalog.Log
 	lostAt      time.Duration
 	lost        uint64
 	kernelErr   string
@@ -131,7 +134,8 @@ func New(cfg Config) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, log: cfg.Log.With("node", cfg.Node), store: store{cfg.StateDir, cfg.Log},
 		mail: make(chan func(), 64), done: make(chan struct{}), ledger: NewLedger(), unsaved: make(chan []jobRecord, 1),
-		aside: make([][]checks.Finding, len(cfg.Asides)),
+		aside:     make([][]checks.Finding, len(cfg.Asides)),
+		kernelLog: catalog.Log{Tree: cfg.Tree},
 	}
 	a.flights = newFlights(cfg.Prober.Snapshot, a.snapshotLimit)
 	var err error

@@ -18,6 +18,7 @@ import (
 
 	"github.com/assay-gpu/assay/agent/atomicfile"
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/policy"
 )
@@ -40,6 +41,7 @@ type CaptureMeta struct {
 	SnapshotErr string    `json:"snapshot_err,omitempty"`
 	KernelErr   string    `json:"kernel_err,omitempty"`
 	Redacted    bool      `json:"redacted,omitempty"`
+	Tree        aer.Tree  `json:"pci_tree,omitzero"`
 }
 
 // ForNode gives the capture with its policy as it holds for the node it is of.
@@ -73,7 +75,7 @@ func (c Capture) kernelFindings() []checks.Finding {
 		known.GPUs = append(slices.Clone(c.Expected.GPUs), known.GPUs...)
 	}
 	known.Node, known.BootID = c.Node, c.BootID
-	return notable(checks.Collapse(catalog.JudgeLog(events, known, c.Policy)))
+	return notable(checks.Collapse(catalog.JudgeLog(events, known, c.Tree, c.Policy)))
 }
 
 // Names of a capture's files.

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
@@ -205,7 +206,7 @@ func suite(t *testing.T, d *datadriven.TestData, s *State, r *HookRequest, what 
 		snap.GPUs[0].RowRemap.Failed = true
 	case "gpu-lost+xid79":
 		snap.GPUs[1].Call, snap.At = driver.Call{Lost: true}, snap.At.Add(time.Second)
-		in.Kernel = catalog.JudgeLog([]catalog.LogEvent{event(t, "NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")}, snap.Inventory(), s.Policy)
+		in.Kernel = catalog.JudgeLog([]catalog.LogEvent{event(t, "NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")}, snap.Inventory(), aer.Tree{}, s.Policy)
 	case "unread":
 		snap.GPUs[0].ECC = ecc.Reading{Err: "timed out"}
 	case "late":
@@ -213,7 +214,7 @@ func suite(t *testing.T, d *datadriven.TestData, s *State, r *HookRequest, what 
 	case "kernel-unread":
 		in.KernelOK = s.kernelDoubt()
 	case "xid79":
-		in.Kernel = catalog.JudgeLog([]catalog.LogEvent{event(t, "NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")}, snap.Inventory(), s.Policy)
+		in.Kernel = catalog.JudgeLog([]catalog.LogEvent{event(t, "NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.")}, snap.Inventory(), aer.Tree{}, s.Policy)
 	default:
 		d.Fatalf(t, "suite=%s", what)
 	}

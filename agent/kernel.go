@@ -13,7 +13,7 @@ import (
 	"github.com/assay-gpu/assay/agent/atomicfile"
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
-	"github.com/assay-gpu/assay/checks/xid"
+	"github.com/assay-gpu/assay/checks/kernlog"
 )
 
 // A KernelRecord is one record of the kernel log.
@@ -97,7 +97,7 @@ func (a *Agent) readKernel(ctx context.Context) {
 
 // sight reads one record; false when it holds nothing of ours.
 func sight(rec KernelRecord) (sighting, bool) {
-	ev, ok := xid.Parse(rec.Line)
+	ev, ok := kernlog.Parse(rec.Line)
 	return sighting{rec.Seq, catalog.LogEvent{Event: ev, At: rec.At}}, ok
 }
 
@@ -124,7 +124,7 @@ func (a *Agent) takeKernel(batch []sighting, lost, upTo uint64) {
 	}
 	a.advance(upTo)
 	if len(news) > 0 {
-		a.tellKernel(catalog.JudgeLog(news, a.knownHardware(), *a.policy.Load()), first, last, now)
+		a.tellKernel(a.kernelLog.Judge(news, a.knownHardware(), *a.policy.Load()), first, last, now)
 	}
 }
 

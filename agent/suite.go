@@ -13,7 +13,7 @@ import (
 )
 
 // ofKernel reports whether the finding is from the kernel log.
-func ofKernel(f checks.Finding) bool { return f.Check == xid.ID || f.Check == xid.SwitchID }
+func ofKernel(f checks.Finding) bool { return catalog.OfLog(f.Check) }
 
 // A SuiteResult is what one run of a suite found.
 type SuiteResult struct {

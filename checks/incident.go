@@ -25,6 +25,7 @@ const teardown = 45
 //     of it within gap: SXids of switches, NVLink errors of other GPUs;
 //   - a link fault of one GPU and what the links of others report of it within gap, where their own lines say that
 //     another part may be at fault;
+//   - a fault that the driver tells of in words, without saying on which GPU, and an XID of whichever GPU within gap;
 //   - what the PCIe path of a GPU reports after the GPU was lost, however late: it stays lost until the next boot;
 //   - a teardown (XID 45), on whatever GPU, and the last fault before it within cause, or the one whose code it names.
 //
@@ -158,6 +159,8 @@ type grouper struct {
 	views    []int          // peers' views no older than gap
 	links    []int          // link faults no older than gap
 	peers    []int          // what the links of others report of one, no older than gap
+	wordy    int            // the last fault told in words, of no GPU by name; -1 for none
+	numbered int            // the last fault told by an XID; -1 for none
 	lost     map[string]int // by part: the loss of a GPU
 }
 
@@ -185,6 +188,7 @@ func (g *grouper) part(f Finding) string {
 func (g *grouper) join(i int) {
 	f := g.fs[i]
 	if g.byPart == nil || g.boot != f.BootID {
+		g.wordy, g.numbered = -1, -1
 		g.boot, g.fault, g.losses, g.views, g.links, g.peers = f.BootID, -1, nil, nil, nil, nil
 		g.byPart, g.byRepeat, g.byCode, g.lost = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	}
@@ -210,6 +214,7 @@ func (g *grouper) join(i int) {
 	}
 	g.joinLoss(i)
 	g.joinLink(i)
+	g.joinWords(i)
 	g.byPart[part], g.byRepeat[repeat] = i, i
 	if f.Check == "xid" && f.Cause == 0 {
 		g.byCode[itoa(f.Code)], g.byCode[part+" "+itoa(f.Code)] = i, i
@@ -280,6 +285,25 @@ func (g *grouper) joinLink(i int) {
 		}
 		g.peers = nil
 		g.links = g.compact(append(g.links, i))
+	}
+}
+
+// joinWords puts what the driver says in words, without a GPU's address, with the XID that it goes with.
+func (g *grouper) joinWords(i int) {
+	f := g.fs[i]
+	with := func(j int) {
+		if j >= 0 && g.near(i, j, g.gap) {
+			g.union(i, j)
+		}
+	}
+	switch {
+	case f.Verdict != Fail:
+	case f.Check == "xid" && f.Cause == 0 && !f.isTeardown():
+		with(g.wordy)
+		g.numbered = i
+	case f.Check == "nvrm" && f.Subject.Kind == KindNode:
+		with(g.numbered)
+		g.wordy = i
 	}
 }
 
@@ -359,22 +383,23 @@ func (g *grouper) name(f Finding) string {
 }
 
 // Collapse merges repeats: of findings with the same boot, check, code, subject, verdict, action and incident it keeps
-// the first, with Count their number. A flood of one line becomes one finding (NVSentinel 1120: 800,000 duplicates of 29).
+// the first, with Count their number; it is the incident's root when one of them is. A flood of one line becomes one finding (NVSentinel 1120: 800,000 duplicates of 29).
 func Collapse(fs []Finding) []Finding {
 	type key struct {
 		boot, check, subject, incident string
 		code                           int
 		verdict                        Verdict
 		action                         Action
-		hard, secondary                bool
+		hard                           bool
 	}
 	at := map[key]int{}
 	out := make([]Finding, 0, len(fs))
 	for _, f := range fs {
-		k := key{f.BootID, f.Check, f.Subject.Node + " " + f.Subject.Key(), f.Incident, f.Code, f.Verdict, f.Action, f.Hard, f.Secondary}
+		k := key{f.BootID, f.Check, f.Subject.Node + " " + f.Subject.Key(), f.Incident, f.Code, f.Verdict, f.Action, f.Hard}
 		n := max(f.Count, 1)
 		if i, ok := at[k]; ok {
 			out[i].Count = max(out[i].Count, 1) + n
+			out[i].Secondary = out[i].Secondary && f.Secondary
 			continue
 		}
 		at[k] = len(out)

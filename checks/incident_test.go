@@ -38,6 +38,11 @@ func peerAt(s float64, gpu string, code int) Finding {
 	f.Peer = true
 	return f
 }
+func wordsAt(s float64, v Verdict, a Action) Finding {
+	f := xidAt(s, "", 0, v, a, v == Fail)
+	f.Check, f.Subject.Kind = "nvrm", KindNode
+	return f
+}
 func aerAt(s float64, gpu string, v Verdict, a Action) Finding {
 	f := xidAt(s, gpu, 0, v, a, false)
 	f.Check = "aer"
@@ -104,6 +109,12 @@ func TestGroupIncidents(t *testing.T) {
 		{"other ends alone are each their own", []Finding{peerAt(0, "g1", 145), peerAt(1, "g2", 145)}, "A B"},
 		{"a link fault that blames no one is its own", []Finding{linkAt(0, "g1", 149, Fail, ResetGPU), linkAt(1, "g2", 149, Fail, ResetGPU)}, "A B"},
 		{"a hard fault hides behind no other GPU's link", []Finding{linkAt(0, "g1", 149, Fail, ResetGPU), with(peerAt(1, "g2", 149), func(f *Finding) { f.Verdict, f.Action, f.Hard = Fail, ResetGPU, true })}, "A B"},
+		{"words go with the number near them", []Finding{dbeAt(0, "g1"), wordsAt(30, Fail, ResetGPU)}, "A a"},
+		{"words may come first", []Finding{wordsAt(0, Fail, ResetGPU), dbeAt(30, "g1")}, "A a"},
+		{"words that ask for more are the root", []Finding{wordsAt(0, Fail, Reboot), dbeAt(1, "g1")}, "A a"},
+		{"words of another time", []Finding{dbeAt(0, "g1"), wordsAt(30.001, Fail, ResetGPU)}, "A B"},
+		{"words and a number that is no fault", []Finding{teardownAt(0, "g1"), wordsAt(1, Fail, ResetGPU)}, "A B"},
+		{"words that are no fault", []Finding{dbeAt(0, "g1"), wordsAt(1, NotApplicable, Watch)}, "A B"},
 		{"the path of a lost GPU, half an hour later", []Finding{lostAt(0, "g1"), aerAt(2031, "g1", NotApplicable, Watch), aerAt(9000, "g1", Fail, Drain)}, "A a a"},
 		{"the path before the loss, long ago", []Finding{aerAt(0, "g1", Fail, Drain), lostAt(104, "g1")}, "A B"},
 		{"the path just before the loss", []Finding{aerAt(0, "g1", Fail, Drain), lostAt(0.1, "g1")}, "a A"},
@@ -253,7 +264,7 @@ func TestGroupIncidentsProperties(t *testing.T) {
 
 func drawEvent(t *rapid.T) Finding {
 	f := Finding{
-		Check:  rapid.SampledFrom([]string{"xid", "xid", "xid", "sxid", "aer", "driver", "inventory", "rowremap", "recovery"}).Draw(t, "check"),
+		Check:  rapid.SampledFrom([]string{"xid", "xid", "xid", "sxid", "aer", "nvrm", "driver", "inventory", "rowremap", "recovery"}).Draw(t, "check"),
 		BootID: rapid.SampledFrom([]string{"b1", "b2"}).Draw(t, "boot"), At: start.Add(time.Duration(rapid.IntRange(0, 240).Draw(t, "s")) * time.Second),
 		Verdict: rapid.SampledFrom([]Verdict{Fail, Fail, Pass, NotApplicable, Unknown}).Draw(t, "verdict"), Action: Action(rapid.IntRange(0, int(RMA)).Draw(t, "action")),
 		Subject: Subject{Kind: KindGPU, PCI: rapid.SampledFrom([]string{"g1", "g2", "g3", ""}).Draw(t, "pci")},
@@ -268,6 +279,10 @@ func drawEvent(t *rapid.T) Finding {
 		}
 	case "sxid":
 		f.Code, f.Subject.Kind = 20034, KindSwitch
+	case "nvrm":
+		if f.Subject.PCI == "" {
+			f.Subject.Kind = KindNode
+		}
 	default:
 		if rapid.Bool().Draw(t, "uuid") && f.Subject.PCI != "" {
 			f.Subject.GPUUUID = "GPU-" + f.Subject.PCI

@@ -38,7 +38,7 @@ type Threshold struct {
 
 var everySuite = []checks.Level{checks.QuickMIG, checks.Quick, checks.Standard, checks.Soak, checks.Intake}
 
-// All gives every check in run order. A check of events (xid, sxid) is in no suite: a quiet log proves nothing.
+// All gives every check in run order. A check of events is in no suite: a quiet log proves nothing.
 func All() []Check {
 	return slices.Concat(
 		driverChecks(),
@@ -48,7 +48,11 @@ func All() []Check {
 		eccChecks(),
 		userChecks(),
 		dcgmChecks(), // only when asked for: in no suite
-		xidChecks(),  // the kernel log's are in no suite, and stand last
+		xidChecks(),  // from here on the kernel log's: they are in no suite, and stand last
+		nvrmChecks(),
+		aerChecks(),
+		nicChecks(),
+		hostlogChecks(),
 	)
 }
 

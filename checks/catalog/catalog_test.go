@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
 	"github.com/assay-gpu/assay/checks/policy"
@@ -164,9 +165,9 @@ func TestJudgeLog(t *testing.T) {
 		if !ok {
 			t.Fatal(l)
 		}
-		events = append(events, LogEvent{e, at.Add(time.Duration(i) * time.Second)})
+		events = append(events, LogEvent{Event: e, At: at.Add(time.Duration(i) * time.Second)})
 	}
-	fs := JudgeLog(events, known, acting())
+	fs := JudgeLog(events, known, aer.Tree{}, acting())
 	if got, want := brief(fs), "xid gpu/GPU-3 fail reboot hard\nsxid switch/0000:06:00.0/link48 fail reboot\nxid gpu/00ff:04:00.0 not_applicable restart_app\nxid node fail reboot hard"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -178,7 +179,7 @@ func TestJudgeLog(t *testing.T) {
 	}
 	p := acting()
 	p.Checks = map[string]policy.Check{"xid": {Mode: policy.Off}}
-	if got := brief(JudgeLog(events, known, p)); got != "sxid switch/0000:06:00.0/link48 fail reboot" {
+	if got := brief(JudgeLog(events, known, aer.Tree{}, p)); got != "sxid switch/0000:06:00.0/link48 fail reboot" {
 		t.Errorf("with xid off: %s", got)
 	}
 }
@@ -191,9 +192,9 @@ func TestALogNeverMakesASuitePassOrUnknown(t *testing.T) {
 		if !ok {
 			t.Fatal(line)
 		}
-		events = append(events, LogEvent{e, at})
+		events = append(events, LogEvent{Event: e, At: at})
 	}
-	log := JudgeLog(events, checks.Inventory{}, acting())
+	log := JudgeLog(events, checks.Inventory{}, aer.Tree{}, acting())
 	if v := checks.FoldFindings(append(base, log...)); v != checks.Pass {
 		t.Errorf("a healthy node with harmless lines folds to %v", v)
 	}
@@ -314,7 +315,7 @@ func TestEveryCheckPackageIsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := map[string]bool{"catalog": true, "policy": true, "importrules": true, "strictyaml": true, "mutants": true, "checktest": true, "strike": true}
+	shared := map[string]bool{"kernlog": true, "catalog": true, "policy": true, "importrules": true, "strictyaml": true, "mutants": true, "checktest": true, "strike": true}
 	for _, e := range entries {
 		if e.IsDir() && !shared[e.Name()] && e.Name() != "testdata" && !slices.Contains(IDs(), e.Name()) {
 			t.Errorf("checks/%s is not in the catalog", e.Name())

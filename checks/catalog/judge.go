@@ -10,7 +10,6 @@ import (
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/recovery"
 	"github.com/assay-gpu/assay/checks/rowremap"
-	"github.com/assay-gpu/assay/checks/xid"
 )
 
 // Judge applies every check that reads a snapshot, in run order, grouped into incidents. Checks that policy turns off
@@ -59,38 +58,4 @@ func eachGPU(s Snapshot, id string, nodeJudged bool, add func(string, ...checks.
 
 func place(f *checks.Finding, node, boot string, at time.Time) {
 	f.Subject.Node, f.BootID, f.At = node, boot, at
-}
-
-// A LogEvent is an event of the kernel log with its time. The kernel's clock since boot, added to the boot's time, is
-// what readers should use: the wall clock may jump.
-type LogEvent struct {
-	xid.Event
-	At time.Time
-}
-
-// JudgeLog judges what the kernel log of one boot says, in the order given, not yet grouped: group it together with the
-// snapshot's findings. GPUs are named by the address in known, the hardware last read: a lost GPU can no longer be asked
-// who it is. Rows that only carry data on the event before them give nothing, nor do checks that policy turns off.
-func JudgeLog(events []LogEvent, known checks.Inventory, p policy.Policy) []checks.Finding {
-	byPCI := make(map[string]checks.GPU, len(known.GPUs))
-	for _, g := range known.GPUs {
-		byPCI[g.PCI] = g
-	}
-	var out []checks.Finding
-	for _, e := range events {
-		if e.Detail {
-			continue
-		}
-		f := xid.Judge(e.Event, p.XID)
-		if !runs(p, f.Check) {
-			continue
-		}
-		if g, ok := byPCI[e.PCI]; ok && !e.Switch && e.PCI != "" {
-			index := g.Index
-			f.Subject.GPUUUID, f.Subject.GPUIndex = g.UUID, &index
-		}
-		place(&f, known.Node, known.BootID, e.At)
-		out = append(out, settle([]checks.Finding{f}, p)...)
-	}
-	return out
 }

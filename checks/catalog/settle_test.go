@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/ecc"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/xid"
@@ -56,7 +57,7 @@ func TestPolicySetsTheActionOfALogsFaults(t *testing.T) {
 	}
 	p := acting()
 	p.Checks = map[string]policy.Check{"xid": {Action: "drain"}}
-	if got := brief(JudgeLog([]LogEvent{{e, at}}, healthy(1).Inventory(), p)); got != "xid gpu/GPU-0 fail drain hard" {
+	if got := brief(JudgeLog([]LogEvent{{Event: e, At: at}}, healthy(1).Inventory(), aer.Tree{}, p)); got != "xid gpu/GPU-0 fail drain hard" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -7,6 +7,8 @@ func Default() Policy {
 		Mode:        Observe,
 		ECC:         defaultECC(),
 		RowRemap:    defaultRowRemap(),
+		AER:         defaultAER(),
+		HostLog:     defaultHostLog(),
 		DCGM:        defaultDCGM(),
 		Baseline:    defaultBaseline(),
 		Agent:       defaultAgent(),

@@ -23,6 +23,8 @@ type Policy struct {
 	ECC       ECC       `json:"ecc" yaml:"ecc"`
 	RowRemap  RowRemap  `json:"row_remap" yaml:"row_remap"`
 	XID       XID       `json:"xid" yaml:"xid"`
+	AER       AER       `json:"aer" yaml:"aer"`
+	HostLog   HostLog   `json:"host_log" yaml:"host_log"`
 	DCGM      DCGM      `json:"dcgm" yaml:"dcgm"`
 
 	Baseline   Baseline             `json:"baseline" yaml:"baseline"`

@@ -30,6 +30,8 @@ func (v *validator) values(p Policy) {
 	v.inventory(p.Inventory)
 	v.rowRemap(p.RowRemap)
 	v.xid(p.XID)
+	v.aer(p.AER)
+	v.hostLog(p.HostLog)
 	v.dcgm(p.DCGM)
 	v.baseline(p.Baseline)
 	v.userChecks(p.UserChecks)

@@ -93,19 +93,20 @@ func TestJudge(t *testing.T) {
 				p.XID.Actions[n] = a.Vals[0]
 			}
 		}
-		var events []catalog.LogEvent
+		var fs []checks.Finding
 		var at []int
+		log := catalog.Log{}
 		clock := &clock{}
 		n := 0
 		for line := range strings.Lines(text) {
 			n++
 			clock.read(line)
-			if e, ok := xid.Parse(line); ok && !e.Detail {
-				events = append(events, catalog.LogEvent{Event: e, At: clock.now})
-				at = append(at, n)
+			if e, ok := xid.Parse(line); ok {
+				for _, f := range log.Judge([]catalog.LogEvent{{Event: e, At: clock.now}}, checks.Inventory{Node: "n", BootID: "b"}, p) {
+					fs, at = append(fs, f), append(at, n)
+				}
 			}
 		}
-		fs := catalog.JudgeLog(events, checks.Inventory{Node: "n", BootID: "b"}, p)
 		fs = checks.GroupIncidents(fs, p.Agent.IncidentGap.D(), p.Agent.IncidentCause.D())
 		return report(fs, at)
 	})

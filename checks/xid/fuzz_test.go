@@ -51,8 +51,8 @@ func FuzzParse(f *testing.F) {
 		if len(e.Raw) > 3*maxRaw || len(e.Text) > 3*maxRaw {
 			t.Fatalf("%d bytes kept of a line", len(e.Raw))
 		}
-		if e.PCI != "" && Address(e.PCI) != e.PCI {
-			t.Fatalf("address %q reads as %q", e.PCI, Address(e.PCI))
+		if e.PCI != "" && checks.PCIAddress(e.PCI) != e.PCI {
+			t.Fatalf("address %q reads as %q", e.PCI, checks.PCIAddress(e.PCI))
 		}
 		f := Judge(e, policy.XID{})
 		if f.Verdict == checks.Unknown || f.Reason == "" || f.Hard && f.Verdict != checks.Fail || f.Action.Harmless() && f.Verdict == checks.Fail {

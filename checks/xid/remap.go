@@ -34,7 +34,7 @@ func driverWords(e Event) string {
 	if e.Name == "" {
 		return e.Text
 	}
-	for _, own := range [...]string{"Row Remapper:", "age retirement:"} {
+	for _, own := range [...]string{"Row Remapper", "etirement"} {
 		if i := strings.LastIndex(e.Text, own); i >= 0 {
 			return e.Text[i+len(own):]
 		}

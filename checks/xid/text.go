@@ -3,6 +3,8 @@ package xid
 import (
 	"strconv"
 	"strings"
+
+	"github.com/assay-gpu/assay/checks"
 )
 
 const causedBy = " caused by previous Xid "
@@ -117,7 +119,7 @@ func parseFallen(line string, at int) (Event, bool) {
 	e := Event{Code: FellOffBus, Link: -1, Prose: true, Raw: clean(line, maxRaw)}
 	e.Text = clean(strings.TrimSpace(line[nvrm+len("NVRM:"):]), maxRaw)
 	for f := range strings.FieldsSeq(line[nvrm:at]) {
-		if a := Address(strings.TrimRight(firstLine(f), ":,)")); a != "" {
+		if a := checks.PCIAddress(strings.TrimRight(firstLine(f), ":,)")); a != "" {
 			e.PCI = a
 			break
 		}
@@ -152,7 +154,7 @@ func parseFabricManager(line, s string) (Event, bool) {
 	}
 	if _, after, ok := strings.Cut(v, "pci bus id "); ok {
 		a, tail, _ := strings.Cut(after, " ")
-		e.PCI = Address(a)
+		e.PCI = checks.PCIAddress(a)
 		if _, port, ok := strings.Cut(tail, "port "); ok {
 			if n := linkNumber(strings.TrimSpace(port)); n >= 0 {
 				e.Port = strconv.Itoa(n)

@@ -125,6 +125,7 @@ func takeCapture(ctx context.Context, cfg config, stderr io.Writer) (agent.Captu
 		return c, err
 	}
 	defer hw.close()
+	c.Tree = hw.tree
 	if c.Snapshot, err = hw.prober.Snapshot(ctx); err != nil {
 		c.SnapshotErr = err.Error()
 	}

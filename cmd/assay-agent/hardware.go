@@ -11,8 +11,10 @@ import (
 	"github.com/assay-gpu/assay/agent/metrics"
 	"github.com/assay-gpu/assay/agent/probe/kmsg"
 	"github.com/assay-gpu/assay/agent/probe/nvml"
+	"github.com/assay-gpu/assay/agent/probe/sysfs"
 	"github.com/assay-gpu/assay/agent/probe/user"
 	"github.com/assay-gpu/assay/agent/sim"
+	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/policy"
 )
 
@@ -22,6 +24,7 @@ type hardware struct {
 	kernel agent.KernelLog // nil when it could not be opened
 	log    *kmsg.Reader    // the same; nil likewise
 	dump   func(context.Context) ([]agent.KernelRecord, error)
+	tree   aer.Tree // empty when sysfs does not show it: errors of ports are then attributed to no GPU
 }
 
 // openHardware opens the kernel log and prepares the probe. No driver call is made here, nor ever in this process.
@@ -33,7 +36,7 @@ func openHardware(cfg config, log *slog.Logger) (*hardware, error) {
 	if err != nil {
 		return nil, err
 	}
-	hw := &hardware{prober: s, dump: dumpKernel(cfg), log: openKernel(cfg, log)}
+	hw := &hardware{prober: s, dump: dumpKernel(cfg), log: openKernel(cfg, log), tree: sysfs.PCITree(cfg.Sysfs)}
 	if hw.log != nil {
 		hw.kernel = kernelLog{hw.log}
 	}

@@ -162,7 +162,7 @@ func runOnce(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 		permit = cl
 	}
 	a, err := agent.New(agent.Config{
-		Node: cfg.Node, Version: version, StateDir: cfg.StateDir, BootID: bootIDFile(cfg.BootID), Clock: bootClock, Prober: hw.prober, Asides: hw.asides(), Kernel: hw.kernel,
+		Node: cfg.Node, Version: version, StateDir: cfg.StateDir, BootID: bootIDFile(cfg.BootID), Clock: bootClock, Prober: hw.prober, Asides: hw.asides(), Kernel: hw.kernel, Tree: hw.tree,
 		DumpKernel: hw.dump, Outbox: outbox{sp, enrolled}, Permit: permit, Runner: newRunner(cfg),
 		Verify: func(g wire.GrantedCertificate, keys map[string][]byte) error {
 			return certificate.Verify(g.Certificate, keys)

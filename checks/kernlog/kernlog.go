@@ -1,0 +1,83 @@
+// Package kernlog tells what a line of the kernel log is about, and has the check that knows read it.
+//
+// All lines pass here and nearly all say nothing of ours, so the line is looked at once: a machine made of the words that
+// any of the checks waits for goes over it byte by byte and says which of them it met. Where the words stand, and so the
+// prefix that dmesg, syslog, journald or kmsg puts before the message, does not matter.
+package kernlog
+
+import (
+	"github.com/assay-gpu/assay/checks/aer"
+	"github.com/assay-gpu/assay/checks/hostlog"
+	"github.com/assay-gpu/assay/checks/nic"
+	"github.com/assay-gpu/assay/checks/nvrm"
+	"github.com/assay-gpu/assay/checks/xid"
+)
+
+// An Event is what one line says: an xid.Event, aer.Event, nvrm.Event, nic.Event or hostlog.Event.
+type Event any
+
+// Topics, a bit each.
+const (
+	ofXID = 1 << iota
+	ofAER
+	ofNVRM
+	ofNIC
+	ofHost
+)
+
+// words are what the checks wait for. A check reads no line that holds none of its words, so each sentence that it knows
+// must hold one: a test sees to that.
+var words = [...]word{
+	{"Xid (", ofXID}, // SXid too
+	{"fallen off the bus", ofXID},
+	{"detected NVSwitch ", ofXID},
+
+	{"AER: ", ofAER}, {"PCIe Bus Error: ", ofAER}, {"no AER-aware driver", ofAER}, {":    [", ofAER}, {"aer_status: ", ofAER},
+
+	{"NVRM: ", ofNVRM}, {"all links are inActive", ofNVRM}, {"nvidia-peermem ", ofNVRM},
+
+	{"mlx5_core ", ofNIC}, {"NETDEV WATCHDOG: ", ofNIC},
+
+	{"blocked for more than ", ofHost}, {"soft lockup - CPU#", ofHost}, {"ard LOCKUP", ofHost}, {"detected stall", ofHost},
+	{"ut of memory: Kill", ofHost}, {"Memory failure: 0x", ofHost}, {"[Hardware Error]", ofHost}, {"mce: ", ofHost}, {"EDAC MC", ofHost},
+}
+
+// Parse reads one line, or one kmsg record, of the kernel log. It reports false for a line that says nothing of ours. It
+// never panics, whatever the bytes, and allocates nothing for a line that holds none of the words.
+func Parse(line string) (Event, bool) {
+	topics := machine.topics(line)
+	if topics == 0 {
+		return nil, false
+	}
+	return parse(line, topics)
+}
+
+// parse asks the checks in the order of what they know: a number before a sentence, the device that speaks before the host.
+func parse(line string, topics uint8) (Event, bool) {
+	if topics&ofXID != 0 {
+		if e, ok := xid.Parse(line); ok {
+			return e, true
+		}
+	}
+	if topics&ofAER != 0 {
+		if e, ok := aer.Parse(line); ok {
+			return e, true
+		}
+	}
+	if topics&ofNVRM != 0 {
+		if e, ok := nvrm.Parse(line); ok {
+			return e, true
+		}
+	}
+	if topics&ofNIC != 0 {
+		if e, ok := nic.Parse(line); ok {
+			return e, true
+		}
+	}
+	if topics&ofHost != 0 {
+		if e, ok := hostlog.Parse(line); ok {
+			return e, true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,190 @@
+package kernlog
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/assay-gpu/assay/checks/aer"
+	"github.com/assay-gpu/assay/checks/hostlog"
+	"github.com/assay-gpu/assay/checks/nic"
+	"github.com/assay-gpu/assay/checks/nvrm"
+	"github.com/assay-gpu/assay/checks/xid"
+)
+
+// corpus gives the lines of every log and every story that the checks' tests have.
+func corpus(tb testing.TB) []string {
+	tb.Helper()
+	var files []string
+	for _, pattern := range []string{"../xid/testdata/kernel-log/*.txt", "../aer/testdata/parse", "../nvrm/testdata/judge", "../nic/testdata/judge", "../hostlog/testdata/judge"} {
+		f, err := filepath.Glob(pattern)
+		if err != nil || len(f) == 0 {
+			tb.Fatalf("%s: %v, %v", pattern, f, err)
+		}
+		files = append(files, f...)
+	}
+	var out []string
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out = append(out, strings.Split(string(b), "\n")...)
+	}
+	return out
+}
+
+// all asks every check, whatever words the line holds.
+func all(line string) (Event, bool) { return parse(line, 0xff) }
+
+// The words let through every line that any check knows, and the machine finds a word wherever it stands.
+func TestTheWordsHideNothing(t *testing.T) {
+	kinds := map[string]int{}
+	for _, line := range corpus(t) {
+		want, ok := all(line)
+		got, found := Parse(line)
+		if ok != found || got != want {
+			t.Errorf("%q: got %v, without the words %v", line, got, want)
+		}
+		if ok {
+			kinds[fmt.Sprintf("%T", want)]++
+		}
+	}
+	for _, k := range []string{"xid.Event", "aer.Event", "nvrm.Event", "nic.Event", "hostlog.Event"} {
+		if kinds[k] < 10 {
+			t.Errorf("%d lines of %s in the corpus: %v", kinds[k], k, kinds)
+		}
+	}
+}
+
+func TestTheMachineFindsWhatContainsFinds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ws := make([]word, rapid.IntRange(1, 8).Draw(t, "words"))
+		for i := range ws {
+			ws[i] = word{rapid.StringMatching("[abc ]{1,5}").Draw(t, "word"), 1 << i}
+		}
+		m := newScanner(ws)
+		line := rapid.StringMatching("[abcd ]{0,40}").Draw(t, "line")
+		var want uint8
+		for _, w := range ws {
+			if strings.Contains(line, w.text) {
+				want |= w.topics
+			}
+		}
+		if got := m.topics(line); got != want {
+			t.Fatalf("%q in %v: got %b, want %b", line, ws, got, want)
+		}
+	})
+}
+
+// What stands before a message changes nothing of what is read from it, but for the line that is kept as it was.
+func FuzzPrefix(f *testing.F) {
+	for _, line := range corpus(f) {
+		for _, p := range []string{"", "[6100041.100012] ", "Aug 10 15:36:05 node kernel: ", "4,5001,90000000000,-;", "203.0.113.9: kern: warning: [2026-01-02T03:04:05.6Z]: ", "[    5.100012] [ T1234] "} {
+			f.Add(p, line)
+		}
+	}
+	f.Fuzz(func(t *testing.T, prefix, line string) {
+		whole, ok := Parse(line)
+		if prefix != "" && !strings.ContainsAny(prefix[len(prefix)-1:], " ;") || strings.ContainsAny(prefix, "\n\\#") {
+			return // a prefix ends in a space, or in a raw record's semicolon, and is one line
+		}
+		if machine.topics(prefix) != 0 || len(prefix)+len(line) > 1000 {
+			return // a prefix that holds a message
+		}
+		got, found := Parse(prefix + line)
+		if ok && (!found || bare(got) != bare(whole)) {
+			t.Fatalf("%q says %+v, and after %q %+v", line, whole, prefix, got)
+		}
+	})
+}
+
+// bare is an event without its line. Who speaks of a PCIe error is told by the word before, which a prefix may be.
+func bare(e Event) Event {
+	switch e := e.(type) {
+	case xid.Event:
+		e.Raw = ""
+		return e
+	case aer.Event:
+		e.Raw, e.Driver = "", ""
+		return e
+	case nvrm.Event:
+		e.Raw = ""
+		return e
+	case nic.Event:
+		e.Raw = ""
+		return e
+	case hostlog.Event:
+		e.Raw = ""
+		return e
+	}
+	return e
+}
+
+// Whatever the bytes: no panic, the same answer each time, the words hide nothing, what is kept is one line of text, and
+// read again, it says the same.
+func FuzzParse(f *testing.F) {
+	for _, line := range corpus(f) {
+		f.Add(line)
+		f.Add("4,1,2,-;" + line + "\n SUBSYSTEM=pci")
+		f.Add(line[:len(line)*2/3])
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		e, ok := Parse(line)
+		if again, ok2 := Parse(line); ok != ok2 || again != e {
+			t.Fatalf("once %+v, then %+v", e, again)
+		}
+		if want, ok2 := all(line); ok != ok2 || e != want {
+			t.Fatalf("with the words %+v, without %+v", e, want)
+		}
+		if !ok {
+			return
+		}
+		raw := evidence(e)
+		if len(raw) > 3*1024 || strings.ContainsRune(raw, '\n') || strings.ToValidUTF8(raw, "") != raw {
+			t.Fatalf("kept %q", raw)
+		}
+		if len(line) < 1000 && strings.ToValidUTF8(line, "") == line {
+			if again, ok := Parse(raw); !ok || bare(again) != bare(e) {
+				t.Fatalf("%q says %+v, what was kept of it %+v", line, e, again)
+			}
+		}
+		first, _, _ := strings.Cut(line, "\n")
+		if cut, ok := Parse(first); !ok || bare(cut) != bare(e) {
+			t.Fatalf("rows after the line change it: %+v, without them %+v", e, cut)
+		}
+	})
+}
+
+func evidence(e Event) string {
+	switch e := e.(type) {
+	case xid.Event:
+		return e.Raw
+	case aer.Event:
+		return e.Raw
+	case nvrm.Event:
+		return e.Raw
+	case nic.Event:
+		return e.Raw
+	case hostlog.Event:
+		return e.Raw
+	}
+	return ""
+}
+
+func TestParseAllocatesNothingForOtherLines(t *testing.T) {
+	for _, line := range []string{
+		"[1231000.378609] usb 1-1: new high-speed USB device number 2 using xhci_hcd", "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  595.58.03",
+		"pcieport 0000:00:02.0: AER: enabled with IRQ 33", "mlx5_core 0000:4b:00.0: firmware version: 28.39.1002", "EDAC MC: Ver: 3.0.0", "", strings.Repeat("x", 1000),
+		string(bytes.Repeat([]byte{0xff}, 1000)),
+	} {
+		if n := testing.AllocsPerRun(100, func() { Parse(line) }); n != 0 {
+			t.Errorf("%.40q: %v allocations", line, n)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package nic
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestJudge judges lines one by one and prints what comes of each.
+func TestJudge(t *testing.T) {
+	datadriven.RunTest(t, "testdata/judge", func(t *testing.T, d *datadriven.TestData) string {
+		var b strings.Builder
+		for line := range strings.Lines(d.Input) {
+			e, ok := Parse(strings.TrimSuffix(line, "\n"))
+			if !ok {
+				b.WriteString("no event\n")
+				continue
+			}
+			f := Judge(e)
+			hard := ""
+			if f.Hard {
+				hard = " hard"
+			}
+			fmt.Fprintf(&b, "%s: %s %s%s: %s\n", f.Subject.Key(), f.Verdict, f.Action, hard, f.Reason)
+			if f.Check != ID || f.Evidence != strings.TrimSuffix(line, "\n") {
+				t.Errorf("%+v", f)
+			}
+		}
+		return b.String()
+	})
+}

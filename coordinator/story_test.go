@@ -26,12 +26,20 @@ import (
 
 // etcd is one server for all stories; each has a prefix of its own.
 var etcd = sync.OnceValues(func() (*embedded.Server, error) {
-	dir, err := os.MkdirTemp("", "assay")
-	if err != nil {
-		return nil, err
-	}
-	return embedded.Start(context.Background(), embedded.Config{Dir: dir, Logger: quietLog()})
+	return embedded.Start(context.Background(), embedded.Config{Dir: etcdDir, Logger: quietLog()})
 })
+
+var etcdDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if etcdDir, err = os.MkdirTemp("", "assay"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(etcdDir) // the server ends with the process
+	os.Exit(code)
+}
 
 func quietLog() *slog.Logger {
 	if os.Getenv("ASSAY_TEST_LOG") != "" {

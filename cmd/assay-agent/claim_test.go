@@ -30,10 +30,7 @@ func TestAFolderIsClaimedOnce(t *testing.T) {
 
 // A second agent on either folder ends with status 1, whatever else it was told.
 func TestASecondAgentDoesNotRun(t *testing.T) {
-	lib, err := library()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := library(t)
 	hw, run, state := t.TempDir(), t.TempDir(), t.TempDir()
 	sc, err := sim.ParseScenario("", nil)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,10 +32,11 @@ func TestMain(m *testing.M) {
 // TestScripts tells one story per file, on simulated hardware: $HW is a node of eight healthy GPUs, $RUN and $STATE the
 // daemon's folders.
 func TestScripts(t *testing.T) {
+	lib := library(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
-		Setup:               setup,
+		Setup:               func(env *testscript.Env) error { return setup(env, lib) },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"hook":       hook,
 			"eventually": eventually,
@@ -45,21 +45,16 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// library builds the simulated NVML once for all stories.
-var library = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "assay-lib")
-	if err != nil {
-		return "", err
+// library builds the simulated NVML.
+func library(t *testing.T) string {
+	lib := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	if err := nvmllib.Build(lib); err != nil {
+		t.Fatal(err)
 	}
-	lib := filepath.Join(dir, "libnvidia-ml.so.1")
-	return lib, nvmllib.Build(lib)
-})
+	return lib
+}
 
-func setup(env *testscript.Env) error {
-	lib, err := library()
-	if err != nil {
-		return err
-	}
+func setup(env *testscript.Env, lib string) error {
 	// A unix socket's path has about 100 bytes; the story's own folder may be deeper.
 	dir, err := os.MkdirTemp("", "assay")
 	if err != nil {

@@ -43,6 +43,7 @@ func (g *GPU) reboot() {
 // heal clears all that does not stay with the board for life.
 func (g *GPU) heal() {
 	g.RemapPending, g.RecoveryAction, g.Lost, g.Missing, g.Hang = false, 0, false, false, ""
+	g.CUDAHang, g.CUDAError = false, 0
 }
 
 // Reset is a GPU reset: volatile counters are zero, a pending remap and a pending ECC mode are in force, the driver asks

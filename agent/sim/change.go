@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/assay-gpu/assay/agent/sim/nvmllib"
+	"github.com/assay-gpu/assay/golden/fakecuda"
 )
 
 // A GPUChange is what to change of one GPU; what is nil stays. Its fields are those of GPU, by the same names.
@@ -32,6 +33,9 @@ type GPUChange struct {
 	Missing              *bool    `yaml:"missing" json:"missing,omitempty"`
 	Hang                 *string  `yaml:"hang" json:"hang,omitempty"`
 	NotSupported         []string `yaml:"not_supported" json:"not_supported,omitempty"`
+	ComputeFaults        *string  `yaml:"compute_faults" json:"compute_faults,omitempty"`
+	CUDAHang             *bool    `yaml:"cuda_hang" json:"cuda_hang,omitempty"`
+	CUDAError            *int     `yaml:"cuda_error" json:"cuda_error,omitempty"`
 	Persists             *bool    `yaml:"persists" json:"persists,omitempty"`
 	HealsAfterReboots    *int     `yaml:"heals_after_reboots" json:"heals_after_reboots,omitempty"`
 }
@@ -71,6 +75,14 @@ func (c GPUChange) faults() (fs []fault) {
 		if t.text != nil && len(*t.text) > t.room {
 			fs = append(fs, fault{t.key, fmt.Sprintf("%d bytes: NVML has room for %d", len(*t.text), t.room)})
 		}
+	}
+	if c.ComputeFaults != nil {
+		if err := fakecuda.CheckFaults(*c.ComputeFaults); err != nil {
+			fs = append(fs, fault{"compute_faults", err.Error()})
+		}
+	}
+	if c.CUDAError != nil && (*c.CUDAError < 0 || *c.CUDAError > 999) {
+		fs = append(fs, fault{"cuda_error", fmt.Sprintf("%d: want a CUresult, 1 to 999, or 0 for none", *c.CUDAError)})
 	}
 	if c.HealsAfterReboots != nil && *c.HealsAfterReboots < 0 {
 		fs = append(fs, fault{"heals_after_reboots", "want 0 or more"})

@@ -13,15 +13,16 @@ type model struct {
 	deviceID uint32 // PCI device id in the upper, vendor id in the lower half
 	gen      string // PCIe link speed, as sysfs writes it
 	gddr     bool   // without a row remapper
+	cc       int    // compute capability, 10 · major + minor
 }
 
 // models lists the products a scenario may name. Device ids: pci.ids, vendor 10de.
 var models = map[string]model{
-	"A100": {name: "NVIDIA A100-SXM4-80GB", deviceID: 0x20b210de, gen: "16.0 GT/s PCIe"},
-	"H100": {name: "NVIDIA H100 80GB HBM3", deviceID: 0x233010de, gen: "32.0 GT/s PCIe"},
-	"H200": {name: "NVIDIA H200", deviceID: 0x233510de, gen: "32.0 GT/s PCIe"},
-	"B200": {name: "NVIDIA B200", deviceID: 0x290110de, gen: "32.0 GT/s PCIe"},
-	"V100": {name: "Tesla V100-SXM2-32GB", deviceID: 0x1db510de, gen: "8.0 GT/s PCIe", gddr: true},
+	"A100": {name: "NVIDIA A100-SXM4-80GB", deviceID: 0x20b210de, gen: "16.0 GT/s PCIe", cc: 80},
+	"H100": {name: "NVIDIA H100 80GB HBM3", deviceID: 0x233010de, gen: "32.0 GT/s PCIe", cc: 90},
+	"H200": {name: "NVIDIA H200", deviceID: 0x233510de, gen: "32.0 GT/s PCIe", cc: 90},
+	"B200": {name: "NVIDIA B200", deviceID: 0x290110de, gen: "32.0 GT/s PCIe", cc: 100},
+	"V100": {name: "Tesla V100-SXM2-32GB", deviceID: 0x1db510de, gen: "8.0 GT/s PCIe", gddr: true, cc: 70},
 	"T4":   {name: "Tesla T4", deviceID: 0x1eb810de, gen: "8.0 GT/s PCIe", gddr: true},
 }
 

@@ -59,6 +59,9 @@ type GPU struct {
 	Missing              bool     `json:"missing"`         // gone from the bus: neither counted nor in sysfs
 	Hang                 string   `json:"hang,omitempty"`  // an NVML function that never returns for this GPU, or "all"
 	NotSupported         []string `json:"not_supported,omitempty"`
+	ComputeFaults        string   `json:"compute_faults,omitempty"`      // what computes wrong, as lines of golden/fakecuda's fault file: for life
+	CUDAHang             bool     `json:"cuda_hang,omitempty"`           // a kernel, once launched, never ends
+	CUDAError            int      `json:"cuda_error,omitempty"`          // the CUresult of every launch
 	Persists             bool     `json:"persists,omitempty"`            // faults stay through resets and reboots
 	HealsAfterReboots    int      `json:"heals_after_reboots,omitempty"` // faults stay through this many reboots, less one
 }

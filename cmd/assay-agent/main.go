@@ -5,6 +5,7 @@
 //	assay-agent status           ask the running daemon where it stands
 //	assay-agent capture -o DIR   write all that a check reads, to judge elsewhere with check --from DIR
 //	assay-agent enroll           turn a token into this node's identity
+//	assay-agent golden           known inputs, known outputs, on every SM
 //	assay-agent sim              simulated hardware, for tests and demonstrations
 //
 // Exit status: 0 done or healthy, 1 a fault found or refused, 2 unknown, 64 usage.
@@ -88,7 +89,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("assay-agent {{.Version}}\n")
 	root.SetFlagErrorFunc(flagFaults)
-	root.AddCommand(newRun(), newCheck(), newStatus(), newCapture(), newEnroll(), newProbe(), newSim(), newVersion())
+	root.AddCommand(newRun(), newCheck(), newStatus(), newCapture(), newEnroll(), newProbe(), newGolden(), newSim(), newVersion())
 	root.InitDefaultCompletionCmd()
 	strictArgs(root)
 	return root

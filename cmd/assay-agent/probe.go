@@ -38,6 +38,6 @@ func newProbe() *cobra.Command {
 		Use: "limits MEMORY FILES FILESIZE CPU -- COMMAND…", Short: "Set limits and become another program", DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return child.Become(args) },
 	}
-	c.AddCommand(n, l)
+	c.AddCommand(n, l, newGoldenChild())
 	return c
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/agent/sim/nvmllib"
+	"github.com/assay-gpu/assay/golden/fakecuda"
 )
 
 func newSim() *cobra.Command {
@@ -25,7 +26,7 @@ func newSim() *cobra.Command {
 	}
 	var dir string
 	c.PersistentFlags().StringVar(&dir, "dir", os.Getenv(sim.EnvDir), "the simulated node's `DIR` (default $"+sim.EnvDir+")")
-	c.AddCommand(simInit(&dir), simSet(&dir), simXID(&dir), simKmsg(&dir), simFallOffBus(&dir), simReset(&dir), simReboot(&dir), simRun(&dir), simShow(&dir), simLibrary())
+	c.AddCommand(simInit(&dir), simSet(&dir), simXID(&dir), simKmsg(&dir), simFallOffBus(&dir), simReset(&dir), simReboot(&dir), simRun(&dir), simShow(&dir), simLibrary(), simCUDA(&dir))
 	return c
 }
 
@@ -81,10 +82,18 @@ func simLibraryPath(dir string) (string, error) {
 }
 
 func simLibrary() *cobra.Command {
-	return &cobra.Command{
-		Use: "library FILE", Short: "Build the simulated NVML library", Args: usageArgs(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return nvmllib.Build(args[0]) },
+	var cuda bool
+	c := &cobra.Command{
+		Use: "library FILE", Short: "Build the simulated NVML library, or the CUDA driver", Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if cuda {
+				return fakecuda.Build(args[0])
+			}
+			return nvmllib.Build(args[0])
+		},
 	}
+	c.Flags().BoolVar(&cuda, "cuda", false, "build libcuda.so.1")
+	return c
 }
 
 func simSet(dir *string) *cobra.Command {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/golden"
+)
+
+func newGoldenCoverage() *cobra.Command {
+	return &cobra.Command{
+		Use: "coverage FILE|-", Short: "Show what a run has verified: kernel by SM and partition", Args: usageArgs(cobra.ExactArgs(1)),
+		Long: "Coverage reads what golden run --json printed. Each cell is a kernel on an SM: how many of its four partitions were verified,\n" +
+			"x for a wrong result, - for not tested, . for a kernel that this GPU cannot run. What is not verified is not tested.",
+		Example: "  assay-agent golden run --json | assay-agent golden coverage -",
+		RunE: func(c *cobra.Command, args []string) error {
+			in := c.InOrStdin()
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return usage(err)
+				}
+				defer f.Close()
+				in = f
+			}
+			return printCoverage(c.OutOrStdout(), in)
+		},
+	}
+}
+
+func printCoverage(w io.Writer, in io.Reader) error {
+	dec := json.NewDecoder(in)
+	dec.DisallowUnknownFields()
+	complete, n := true, 0
+	for {
+		var r golden.Result
+		err := dec.Decode(&r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return usage(fmt.Errorf("result %d: %w", n+1, err))
+		}
+		n++
+		m := golden.Cover(r)
+		if _, err := fmt.Fprintf(w, "%s: %d of %d cells verified\n", r.GPU.UUID, m.Verified, m.Cells); err != nil {
+			return err
+		}
+		complete = complete && m.Verified == m.Cells && m.Cells > 0
+		tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
+		fmt.Fprint(tw, "SM\t")
+		for sm := range r.GPU.SMs {
+			fmt.Fprintf(tw, "%d\t", sm)
+		}
+		fmt.Fprintln(tw)
+		for _, row := range m.Rows {
+			fmt.Fprintf(tw, "%s\t", row.Kernel)
+			for _, c := range row.SMs {
+				fmt.Fprintf(tw, "%s\t", c)
+			}
+			fmt.Fprintln(tw)
+		}
+		if err := tw.Flush(); err != nil {
+			return err
+		}
+	}
+	if n == 0 || !complete {
+		return &exitError{code: exitUnknown}
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package fakecuda
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/assay-gpu/assay/golden/ptxvm"
+)
+
+// The calls, in the order of cuda.c.
+const (
+	callInit = iota
+	callVersion
+	callCount
+	callGet
+	callUUID
+	callName
+	callPCI
+	callAttribute
+	callRetain
+	callRelease
+	callSync
+	callLoad
+	callUnload
+	callFunction
+	callSetAttr
+	callGetAttr
+	callOccupancy
+	callAlloc
+	callFree
+	callWrite
+	callRead
+	callLaunch
+)
+
+// CUresults that the simulated driver gives.
+const (
+	errInvalid     = 1
+	errNoDevice    = 100
+	errBadDevice   = 101
+	errNoBinary    = 209
+	errBadPTX      = 218
+	errOldPTX      = 222
+	errHandle      = 400
+	errNotFound    = 500
+	errAddress     = 700
+	errTimeout     = 702
+	errInstruction = 715
+	errMisaligned  = 716
+	errFailed      = 719
+	errUnknown     = 999
+)
+
+const maxBlob = 1 << 30
+
+// A server answers the calls of one process.
+type server struct {
+	conn    io.ReadWriter
+	node    Node
+	gpus    []GPU
+	dev     *ptxvm.Device // of the GPU with a context
+	gpu     int
+	modules []*ptxvm.Module
+	funcs   []function
+	sticky  int32 // what ended the context
+}
+
+type function struct {
+	entry  *ptxvm.Entry
+	shared int
+}
+
+type request struct {
+	Call, Blob uint32
+	Arg        [6]uint64
+}
+
+type reply struct {
+	Result int32
+	Blob   uint32
+	Out    uint64
+}
+
+// Serve answers calls until the process at the other end of conn is gone. visible is its CUDA_VISIBLE_DEVICES, set whether
+// it has that variable. The error says what was no message; the end of the stream is none.
+func Serve(conn io.ReadWriter, node Node, visible string, set bool) error {
+	s := &server{conn: conn, node: node, gpus: node.Visible(visible, !set), gpu: -1}
+	for {
+		var q request
+		if err := binary.Read(conn, binary.LittleEndian, &q); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return fmt.Errorf("simulated CUDA: %w", err)
+		}
+		if q.Blob > maxBlob {
+			return fmt.Errorf("simulated CUDA: a message of %d bytes", q.Blob)
+		}
+		blob := make([]byte, q.Blob)
+		if _, err := io.ReadFull(conn, blob); err != nil {
+			return fmt.Errorf("simulated CUDA: %w", err)
+		}
+		code, out, data := s.call(q, blob)
+		b, err := binary.Append(nil, binary.LittleEndian, reply{code, uint32(len(data)), out})
+		if err != nil {
+			return err
+		}
+		if _, err := conn.Write(append(b, data...)); err != nil {
+			return fmt.Errorf("simulated CUDA: %w", err)
+		}
+	}
+}
+
+func (s *server) call(q request, blob []byte) (int32, uint64, []byte) {
+	switch q.Call {
+	case callInit:
+		if len(s.gpus) == 0 {
+			return errNoDevice, 0, nil
+		}
+		return 0, 0, nil
+	case callVersion:
+		return 0, uint64(s.node.cuda()), nil
+	case callCount:
+		return 0, uint64(len(s.gpus)), nil
+	case callGet:
+		if q.Arg[0] >= uint64(len(s.gpus)) {
+			return errBadDevice, 0, nil
+		}
+		return 0, q.Arg[0], nil
+	case callUUID, callName, callPCI, callAttribute, callRetain, callRelease:
+		return s.device(q)
+	}
+	if s.dev == nil {
+		return 201, 0, nil // CUDA_ERROR_INVALID_CONTEXT
+	}
+	if s.sticky != 0 {
+		return s.sticky, 0, nil
+	}
+	switch q.Call {
+	case callSync, callUnload:
+		return 0, 0, nil
+	case callLoad:
+		return s.load(string(blob))
+	case callFunction:
+		return s.function(q.Arg[0], string(blob))
+	case callSetAttr, callGetAttr, callOccupancy, callLaunch:
+		if q.Arg[0] < 1 || q.Arg[0] > uint64(len(s.funcs)) {
+			return errHandle, 0, nil
+		}
+		return s.onFunction(&s.funcs[q.Arg[0]-1], q, blob)
+	case callAlloc:
+		if q.Arg[0] < 1 || q.Arg[0] > maxBlob {
+			return 2, 0, nil
+		}
+		return 0, s.dev.Alloc(int(q.Arg[0])), nil
+	case callFree:
+		return invalid(s.dev.Free(q.Arg[0])), 0, nil
+	case callWrite:
+		return invalid(s.dev.Write(q.Arg[0], blob)), 0, nil
+	case callRead:
+		if q.Arg[1] > maxBlob {
+			return errInvalid, 0, nil
+		}
+		b := make([]byte, q.Arg[1])
+		return invalid(s.dev.Read(q.Arg[0], b)), 0, b
+	}
+	return errInvalid, 0, nil
+}
+
+func invalid(err error) int32 {
+	if err != nil {
+		return errInvalid
+	}
+	return 0
+}
+
+func (s *server) device(q request) (int32, uint64, []byte) {
+	i := q.Arg[0]
+	if q.Call == callAttribute {
+		i = q.Arg[1]
+	}
+	if i >= uint64(len(s.gpus)) {
+		return errBadDevice, 0, nil
+	}
+	g := s.gpus[i]
+	if g.SMs == 0 {
+		g.SMs = 4
+	}
+	switch q.Call {
+	case callUUID:
+		b, err := g.uuid()
+		if err != nil {
+			return errUnknown, 0, nil
+		}
+		return 0, 0, b
+	case callName:
+		return 0, 0, []byte(g.Name)
+	case callPCI:
+		return 0, 0, []byte(g.PCI)
+	case callAttribute:
+		v, ok := map[uint64]int{16: g.SMs, 20: 0, 32: 1, 38: 50 << 20, 75: g.Capability / 10, 76: g.Capability % 10, 97: sharedOptIn}[q.Arg[0]]
+		if !ok {
+			return errInvalid, 0, nil
+		}
+		return 0, uint64(v), nil
+	case callRelease:
+		s.dev, s.modules, s.funcs, s.sticky = nil, nil, nil, 0
+		return 0, 0, nil
+	}
+	if g.Lost {
+		return errUnknown, 0, nil
+	}
+	faults, err := ptxvm.ParseFaults([]byte(g.Faults))
+	if err != nil {
+		return errUnknown, 0, nil
+	}
+	s.gpu = int(i)
+	s.dev = ptxvm.NewDevice(ptxvm.Config{SMs: g.SMs, Capability: g.Capability, Seed: s.node.Seed, SharedSM: sharedSM, Faults: faults,
+		Budget: 1 << 27, Env: ptxvm.Env{TempC: 60, MHz: 1980, Util: 1}})
+	return 0, 1, nil
+}
+
+// Of an H100: 228 KiB an SM, of which a block may ask for 227. NVIDIA, "CUDA C++ Programming Guide", technical specifications.
+const (
+	sharedSM    = 228 << 10
+	sharedOptIn = 227 << 10
+)
+
+func (s *server) load(text string) (int32, uint64, []byte) {
+	m, err := ptxvm.Parse(text)
+	if err != nil {
+		return errBadPTX, 0, []byte(err.Error())
+	}
+	have := ptx(s.node.cuda())
+	if len(m.Version) != 3 || m.Version > have {
+		return errOldPTX, 0, fmt.Appendf(nil, "Unsupported .version %s; current version is '%s'", m.Version, have)
+	}
+	var target int
+	if _, err := fmt.Sscanf(m.Target, "sm_%d", &target); err != nil || target > s.gpus[s.gpu].Capability || strings.HasSuffix(m.Target, "a") && target != s.gpus[s.gpu].Capability {
+		return errNoBinary, 0, fmt.Appendf(nil, "target %s on a device of capability %d", m.Target, s.gpus[s.gpu].Capability)
+	}
+	s.modules = append(s.modules, m)
+	return 0, uint64(len(s.modules)), nil
+}
+
+func (s *server) function(module uint64, name string) (int32, uint64, []byte) {
+	if module < 1 || module > uint64(len(s.modules)) {
+		return errHandle, 0, nil
+	}
+	e, ok := s.modules[module-1].Entries[name]
+	if !ok {
+		return errNotFound, 0, nil
+	}
+	s.funcs = append(s.funcs, function{entry: e})
+	sizes := binary.LittleEndian.AppendUint32(nil, uint32(len(e.Params)))
+	for _, p := range e.Params {
+		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(p.Size))
+	}
+	return 0, uint64(len(s.funcs)), sizes
+}
+
+func (s *server) onFunction(f *function, q request, blob []byte) (int32, uint64, []byte) {
+	switch q.Call {
+	case callSetAttr:
+		if q.Arg[1] != 8 || q.Arg[2] > sharedOptIn {
+			return errInvalid, 0, nil
+		}
+		f.shared = int(q.Arg[2])
+		return 0, 0, nil
+	case callGetAttr:
+		// Registers: as many as a kernel of 1,024 threads may have; binary version: the capability.
+		v, ok := map[uint64]int{1: f.entry.Shared, 3: 0, 4: 64, 6: s.gpus[s.gpu].Capability}[q.Arg[1]]
+		if !ok {
+			return errInvalid, 0, nil
+		}
+		return 0, uint64(v), nil
+	case callOccupancy:
+		return 0, uint64(s.dev.Occupancy(f.entry, int(q.Arg[1]), int(q.Arg[2])+1<<10)), nil // the driver keeps 1 KiB a block
+	}
+	return s.launch(f, int(q.Arg[1]), int(q.Arg[2]), int(q.Arg[3]), blob), 0, nil
+}
+
+func (s *server) launch(f *function, grid, threads, shared int, args []byte) int32 {
+	g := s.gpus[s.gpu]
+	if g.Hang {
+		_, _ = io.Copy(io.Discard, s.conn) // until the process at the other end is killed, and this one with it
+	}
+	if g.Error != 0 {
+		s.sticky = int32(g.Error)
+		return s.sticky
+	}
+	if shared > f.shared && shared > 48<<10 {
+		return errInvalid
+	}
+	params := make([]byte, f.entry.ParamBytes)
+	for _, p := range f.entry.Params {
+		if len(args) < p.Size {
+			return errInvalid
+		}
+		copy(params[p.Offset:], args[:p.Size])
+		args = args[p.Size:]
+	}
+	err := s.dev.Launch(f.entry, grid, threads, shared, params)
+	var t *ptxvm.Trap
+	if errors.As(err, &t) {
+		s.sticky = map[string]int32{"illegal_address": errAddress, "misaligned": errMisaligned, "illegal_instruction": errInstruction,
+			"timeout": errTimeout, "deadlock": errTimeout}[t.Kind]
+		if s.sticky == 0 {
+			s.sticky = errFailed
+		}
+		return s.sticky
+	}
+	return invalid(err)
+}

@@ -1,0 +1,130 @@
+package golden
+
+import (
+	"slices"
+)
+
+// A Result is what a worker has to say of one GPU. Its zero value says nothing was tested.
+type Result struct {
+	Suite      string  `json:"suite"`
+	Size       string  `json:"size"`
+	GPU        Device  `json:"gpu"`
+	Stages     []Stage `json:"stages"`
+	Err        string  `json:"err,omitempty"` // why the run ended early, or never began
+	Blame      Blame   `json:"blame,omitempty"`
+	Seconds    float64 `json:"seconds"`     // from the start of the process to the end
+	CPUSeconds float64 `json:"cpu_seconds"` // of the process
+}
+
+// A Blame says what an error speaks against. The zero value: nothing is known.
+type Blame string
+
+const (
+	BlameHost   Blame = "host"   // this CPU computes something else than the embedded golden
+	BlameSetup  Blame = "setup"  // library, driver, permissions, mode: not the GPU's silicon
+	BlameDevice Blame = "device" // the device reported an error of its own
+)
+
+// A Device is a GPU as the CUDA driver names it.
+type Device struct {
+	UUID       string `json:"uuid"`
+	Name       string `json:"name"`
+	PCI        string `json:"pci"`
+	Capability int    `json:"capability"` // 10 · major + minor
+	SMs        int    `json:"sms"`
+	Driver     int    `json:"driver"` // cuDriverGetVersion: 1000 · major + 10 · minor
+	Library    string `json:"library,omitempty"`
+	Simulated  bool   `json:"simulated,omitempty"` // the library says of itself that it is no GPU
+}
+
+// A Stage is one kernel with one seed.
+type Stage struct {
+	Kernel  string  `json:"kernel"`
+	Digest  string  `json:"digest"` // of the kernel's code
+	Seed    int     `json:"seed"`
+	Code    string  `json:"code,omitempty"` // "jit" (PTX by the driver, unaudited)
+	Err     string  `json:"err,omitempty"`  // why the stage says nothing
+	Skip    string  `json:"skip,omitempty"` // why it does not apply to this GPU
+	Words   int     `json:"words"`          // compared for each SM
+	SMs     []SM    `json:"sms,omitempty"`
+	Canary  Canary  `json:"canary"`
+	Retests []Rerun `json:"retests,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+// An SM is what one SM gave. Only those that a block claimed and finished are listed.
+type SM struct {
+	SM       int       `json:"sm"`
+	Verified int       `json:"verified"` // blocks whose every word was the golden's
+	Moved    int       `json:"moved"`    // blocks that ended on another SM than they began on: not attributed
+	Warps    int       `json:"warps"`    // of a block; warp w is in partition w mod 4
+	Mismatch *Mismatch `json:"mismatch,omitempty"`
+}
+
+// A Mismatch is one block's wrong output.
+type Mismatch struct {
+	Words   int     `json:"words"`   // that differ
+	Threads []int   `json:"threads"` // that differ in any word; the first 64
+	First   Word    `json:"first"`   // by thread, then word
+	Reread  bool    `json:"reread"`  // a second copy from the device was the same
+	Inputs  bool    `json:"inputs"`  // the inputs were intact after the run
+	Where   *Origin `json:"where,omitempty"`
+}
+
+// A Word is one wrong word.
+type Word struct {
+	Thread   int    `json:"thread"`
+	Word     int    `json:"word"`
+	Expected uint32 `json:"expected"`
+	Got      uint32 `json:"got"`
+}
+
+// An Origin is where a mismatch began, found by running again with fewer steps.
+type Origin struct {
+	Step      int    `json:"step"` // the first whose result is wrong
+	Thread    int    `json:"thread"`
+	Partition int    `json:"partition"`
+	Lane      int    `json:"lane"`
+	Word      int    `json:"word"` // of the state
+	Expected  uint32 `json:"expected"`
+	Got       uint32 `json:"got"`
+	Threads   int    `json:"threads"` // wrong after that step
+}
+
+// A Canary is a planted error and what became of it.
+type Canary struct {
+	SM     int  `json:"sm"`
+	Thread int  `json:"thread"`
+	Seen   bool `json:"seen"`  // reported at that SM and thread, and nowhere else
+	Tried  bool `json:"tried"` // false: none was planted
+}
+
+// A Rerun is a repetition after a mismatch.
+type Rerun struct {
+	Seed   int    `json:"seed"`
+	Launch int    `json:"launch"`
+	Wrong  []int  `json:"wrong"` // SMs whose output differed
+	Err    string `json:"err,omitempty"`
+}
+
+// Reproduced is how many reruns with the same seed were wrong on the SM again.
+func (s Stage) Reproduced(sm int) int {
+	n := 0
+	for _, r := range s.Retests {
+		if r.Seed == s.Seed && slices.Contains(r.Wrong, sm) {
+			n++
+		}
+	}
+	return n
+}
+
+// Covered is how many of the GPU's SMs the stage has verified.
+func (s Stage) Covered() int {
+	n := 0
+	for _, m := range s.SMs {
+		if m.Verified > 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,132 @@
+package golden
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// An Outcome is what a Result proves. The zero value is NotTested.
+type Outcome uint8
+
+const (
+	NotTested Outcome = iota // some SM or kernel was not verified, or nothing ran
+	Verified                 // every kernel that applies gave the golden on every SM
+	Wrong                    // a block's output differed
+)
+
+var outcomeNames = [...]string{"not tested", "verified", "wrong"}
+
+func (o Outcome) String() string { return outcomeNames[o] }
+
+// A Verdict is an outcome with its reasons.
+type Verdict struct {
+	Outcome  Outcome
+	Reason   string  // one line
+	Grade    Grade   // of the worst mismatch, when Wrong
+	Hard     bool    // reproduced at least three times, by a kernel of grade prod
+	SM       int     // of the worst mismatch, -1 when none
+	Kernel   string  // likewise
+	Where    *Origin // likewise; nil when not localised
+	Verified int     // blocks whose every word was checked and right
+	Blocks   int     // how many there should have been: SMs times stages
+}
+
+// Reruns is how often a mismatch must come back, with the same seed on the same SM, to count as reproduced.
+const Reruns = 3
+
+// Judge gives the verdict on a result. Only a mismatch that was there again when the output was read anew, with inputs
+// intact, speaks against the GPU; any other leaves it open.
+func Judge(r Result, grades Grades) Verdict {
+	v := Verdict{SM: -1}
+	var gaps []string
+	for _, s := range r.Stages {
+		if s.Skip != "" {
+			continue
+		}
+		v.Blocks += r.GPU.SMs
+		v.Verified += s.Covered()
+		if why := s.gap(r.GPU.SMs); why != "" {
+			gaps = append(gaps, fmt.Sprintf("%s: %s", s.Kernel, why))
+		}
+		grade := grades.Of(s.Digest, r.GPU.Capability)
+		for _, m := range s.SMs {
+			if m.Mismatch == nil || !m.Mismatch.Reread || !m.Mismatch.Inputs {
+				continue
+			}
+			hard := grade == Prod && s.Reproduced(m.SM) >= Reruns
+			if v.Outcome != Wrong || hard && !v.Hard || hard == v.Hard && grade > v.Grade {
+				v.Outcome, v.Grade, v.Hard, v.SM, v.Kernel, v.Where = Wrong, grade, hard, m.SM, s.Kernel, m.Mismatch.Where
+				v.Reason = s.describe(m)
+			}
+		}
+	}
+	switch {
+	case v.Outcome == Wrong:
+	case r.Err != "":
+		v.Reason = r.Err
+	case len(gaps) > 0:
+		v.Reason = strings.Join(first(gaps, 3), "; ")
+	case v.Blocks == 0:
+		v.Reason = "no kernel ran"
+	case v.Verified != v.Blocks:
+		v.Reason = fmt.Sprintf("%d of %d blocks verified", v.Verified, v.Blocks)
+	default:
+		v.Outcome = Verified
+		v.Reason = fmt.Sprintf("%d of %d blocks verified", v.Verified, v.Blocks)
+	}
+	return v
+}
+
+func first(s []string, n int) []string {
+	if len(s) > n {
+		return append(slices.Clone(s[:n]), fmt.Sprintf("and %d more", len(s)-n))
+	}
+	return s
+}
+
+// gap says why a stage does not speak for all SMs, empty when it does.
+func (s Stage) gap(sms int) string {
+	switch {
+	case s.Err != "":
+		return s.Err
+	case !s.Canary.Tried:
+		return "no canary was planted"
+	case !s.Canary.Seen:
+		return fmt.Sprintf("the canary on SM %d, thread %d was not reported there and only there", s.Canary.SM, s.Canary.Thread)
+	case s.Words < 1:
+		return "no word was compared"
+	}
+	seen := map[int]bool{}
+	for _, m := range s.SMs {
+		switch {
+		case m.SM < 0 || seen[m.SM]:
+			return fmt.Sprintf("SM %d is reported twice or cannot be", m.SM)
+		case m.Mismatch != nil && !m.Mismatch.Reread:
+			return fmt.Sprintf("SM %d: the output differed, and not when it was copied again", m.SM)
+		case m.Mismatch != nil && !m.Mismatch.Inputs:
+			return fmt.Sprintf("SM %d: the output differed, and so did the inputs", m.SM)
+		case m.Moved > 0 && m.Verified == 0:
+			return fmt.Sprintf("SM %d: the block moved to another SM while it ran", m.SM)
+		}
+		seen[m.SM] = true
+	}
+	if n := s.Covered(); n != sms {
+		return fmt.Sprintf("%d of %d SMs verified", n, sms)
+	}
+	return ""
+}
+
+func (s Stage) describe(m SM) string {
+	text := fmt.Sprintf("%s gave a wrong result on SM %d: %d of %d words", s.Kernel, m.SM, m.Mismatch.Words, s.Words)
+	if o := m.Mismatch.Where; o != nil {
+		text += fmt.Sprintf("; first at step %d, partition %d, lane %d, bits %08x", o.Step, o.Partition, o.Lane, o.Expected^o.Got)
+	}
+	same := 0
+	for _, r := range s.Retests {
+		if r.Seed == s.Seed {
+			same++
+		}
+	}
+	return text + fmt.Sprintf("; again in %d of %d reruns", s.Reproduced(m.SM), same)
+}

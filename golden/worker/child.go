@@ -1,0 +1,175 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/assay-gpu/assay/golden"
+	"github.com/assay-gpu/assay/golden/cuda"
+	"github.com/assay-gpu/assay/golden/kernels"
+)
+
+// Options are what a child is to run.
+type Options struct {
+	Library string // libcuda.so.1
+	Suite   golden.Suite
+	Size    golden.Size
+	Seed    int      // the first seed; later ones follow, modulo golden.Seeds
+	Kernels []string // only these; nil for all of the suite
+}
+
+// A line is one line of a child's output.
+type line struct {
+	Device *golden.Device `json:"device,omitempty"`
+	Stage  *golden.Stage  `json:"stage,omitempty"`
+	Result *golden.Result `json:"result,omitempty"`
+}
+
+// Child runs a suite on the only GPU that this process may see and writes what it finds to w. It stops between kernels
+// when ctx is done. The error is of writing; all else is in the Result.
+func Child(ctx context.Context, w io.Writer, o Options) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	started := time.Now()
+	out := json.NewEncoder(w)
+	r := golden.Result{Suite: o.Suite.Name, Size: o.Size.Name}
+	err := run(ctx, o, &r, func(l line) { _ = out.Encode(l) })
+	if err != nil {
+		r.Err = err.Error()
+		if r.Blame == "" {
+			r.Blame = blame(err)
+		}
+	}
+	r.Seconds, r.CPUSeconds = time.Since(started).Seconds(), cpuSeconds()
+	return out.Encode(line{Result: &r})
+}
+
+// blame says what an error speaks against: nothing, unless the device itself raised it or it comes before any kernel ran.
+func blame(err error) golden.Blame {
+	var e *cuda.Error
+	switch {
+	case asError(err, &e) && e.Device():
+		return golden.BlameDevice
+	case asError(err, &e), isLoad(err):
+		return golden.BlameSetup
+	}
+	return ""
+}
+
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
+}
+
+// open loads the driver and opens the i-th device.
+func open(library string, i int) (*cuda.Device, golden.Device, error) {
+	lib, d := (*cuda.Library)(nil), golden.Device{}
+	lib, err := cuda.Load(library)
+	if err != nil {
+		return nil, d, err
+	}
+	if err := lib.Init(); err != nil {
+		return nil, d, err
+	}
+	if d.Driver, err = lib.Version(); err != nil {
+		return nil, d, err
+	}
+	dev, err := lib.Device(i)
+	if err != nil {
+		return nil, d, err
+	}
+	d.UUID, d.Name, d.PCI, d.Library, d.Simulated = dev.UUID, dev.Name, dev.PCI, mapped(library), lib.Simulated
+	major, err := dev.Attribute(cuda.AttrMajor)
+	if err != nil {
+		return nil, d, err
+	}
+	minor, err := dev.Attribute(cuda.AttrMinor)
+	if err != nil {
+		return nil, d, err
+	}
+	d.Capability = 10*major + minor
+	d.SMs, err = dev.Attribute(cuda.AttrSMs)
+	return dev, d, err
+}
+
+func run(ctx context.Context, o Options, r *golden.Result, say func(line)) error {
+	dev, d, err := open(o.Library, 0)
+	r.GPU = d
+	if err != nil {
+		return err
+	}
+	say(line{Device: &d})
+	if err := dev.Begin(); err != nil {
+		return err
+	}
+	shared, err := dev.Attribute(cuda.AttrSharedOptIn)
+	if err != nil {
+		return err
+	}
+	t := tester{dev: dev, gpu: d, size: o.Size, optIn: shared, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	for range max(o.Suite.Rounds, 1) {
+		for n := range max(o.Suite.Seeds, 1) {
+			for _, id := range chosen(o) {
+				if err := context.Cause(ctx); err != nil {
+					return fmt.Errorf("stopped: %w", err)
+				}
+				k, ok := kernels.Lookup(id)
+				if !ok {
+					return fmt.Errorf("no kernel %q", id)
+				}
+				s, err := t.stage(k, (o.Seed+n)%golden.Seeds)
+				if t.host != "" {
+					r.Blame = golden.BlameHost
+				}
+				r.Stages = append(r.Stages, s)
+				say(line{Stage: &s})
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return dev.End()
+}
+
+func chosen(o Options) []string {
+	if o.Kernels != nil {
+		return o.Kernels
+	}
+	return o.Suite.Kernels
+}
+
+// List gives the GPUs that this process may see.
+func List(library string) ([]golden.Device, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	lib, err := cuda.Load(library)
+	if err != nil {
+		return nil, err
+	}
+	if err := lib.Init(); err != nil {
+		return nil, err
+	}
+	n, err := lib.Count()
+	if err != nil {
+		return nil, err
+	}
+	var out []golden.Device
+	for i := range n {
+		_, d, err := open(library, i)
+		if err != nil {
+			return out, fmt.Errorf("device %d: %w", i, err)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}

@@ -1,0 +1,236 @@
+package worker
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/assay-gpu/assay/golden"
+	"github.com/assay-gpu/assay/golden/cuda"
+	"github.com/assay-gpu/assay/golden/kernels"
+	"github.com/assay-gpu/assay/golden/ref"
+)
+
+// A tester runs stages on one GPU.
+type tester struct {
+	dev      *cuda.Device
+	gpu      golden.Device
+	size     golden.Size
+	optIn    int // bytes of shared memory a block may have
+	rng      *rand.Rand
+	launches uint32
+	host     string // why the CPU is not to be trusted
+}
+
+// stage runs one kernel with one seed. An error ends the run: the context may be gone. It is also in the stage.
+func (t *tester) stage(k kernels.Kernel, seed int) (s golden.Stage, err error) {
+	started := time.Now()
+	s = golden.Stage{Kernel: k.ID, Digest: golden.KernelDigest(k), Seed: seed}
+	defer func() {
+		s.Seconds = time.Since(started).Seconds()
+		if err != nil {
+			s.Err = err.Error()
+		}
+	}()
+	if t.gpu.Capability < k.MinCC {
+		s.Skip = fmt.Sprintf("needs compute capability %d.%d", k.MinCC/10, k.MinCC%10)
+		return s, nil
+	}
+	want, err := golden.Known(k.ID, t.size, seed)
+	if err != nil {
+		return s, err
+	}
+	f, err := t.dev.LoadPTX(k.Source(), k.ID)
+	if err != nil {
+		if c := cuda.Code(err); c == cuda.UnsupportedPTX || c == cuda.InvalidPTX || c == cuda.NoBinary {
+			s.Err = err.Error() // this driver cannot run it; others may still run
+			return s, nil
+		}
+		return s, err
+	}
+	defer func() {
+		if e := f.Unload(); err == nil && e != nil {
+			err = e
+		}
+	}()
+	s.Code = "jit"
+	l, err := t.layout(k, f)
+	if err != nil || l == nil {
+		if err == nil {
+			s.Err = "more than one block fits on an SM: none could be told from another"
+		}
+		return s, err
+	}
+	defer func() {
+		if e := l.free(); err == nil && e != nil {
+			err = e
+		}
+	}()
+	s.Words = k.Words * t.size.Threads
+	if err := t.first(l, &s, seed, want); err != nil {
+		return s, err
+	}
+	return s, t.plant(l, &s, seed, want)
+}
+
+// first is the run that counts, and what follows a mismatch.
+func (t *tester) first(l *layout, s *golden.Stage, seed int, want golden.Digest) error {
+	o, err := t.cover(l, seed, t.size.Steps(l.k), noCanary)
+	if err != nil {
+		return err
+	}
+	worst := -1
+	for _, b := range o.blocks {
+		sm := golden.SM{SM: b.slot, Warps: t.size.Threads / 32}
+		switch {
+		case b.end != b.slot:
+			sm.Moved = 1
+		case golden.DigestOf(b.words) == want:
+			sm.Verified = 1
+		default:
+			m, err := t.examine(l, o, b, seed, want)
+			if err != nil {
+				return err
+			}
+			if m == nil {
+				s.Err = t.host
+				return nil
+			}
+			sm.Mismatch = m
+			if worst < 0 && m.Reread && m.Inputs {
+				worst = len(s.SMs)
+			}
+		}
+		s.SMs = append(s.SMs, sm)
+	}
+	if o.fault != "" && worst < 0 {
+		s.Err = o.fault
+	}
+	if worst >= 0 {
+		return t.confirm(l, s, &s.SMs[worst], seed)
+	}
+	return nil
+}
+
+// examine looks at a block whose digest is not the golden's: is the output the same when read again, are the inputs what
+// they were, and does this CPU know better? nil means that the CPU is at fault.
+func (t *tester) examine(l *layout, o *outcome, b blockOut, seed int, want golden.Digest) (*golden.Mismatch, error) {
+	ref := ref.Block(l.k.ID, uint64(seed), t.size.Threads, t.size.Steps(l.k))
+	if got := golden.DigestOf(ref); got != want {
+		t.host = fmt.Sprintf("this CPU computes %s for %s, seed %d, where the embedded golden is %s", got, l.k.ID, seed, want)
+		return nil, nil
+	}
+	m := golden.Compare(b.words, ref, t.size.Threads)
+	if m == nil {
+		t.host = fmt.Sprintf("this CPU gave two digests for one output of %s, seed %d", l.k.ID, seed)
+		return nil, nil
+	}
+	again, err := l.read(b.slot, o.launch)
+	if err != nil {
+		return nil, err
+	}
+	m.Reread, m.Inputs = slices.Equal(again, b.words), o.inputs
+	return m, nil
+}
+
+// confirm runs a kernel that gave a wrong result again, with the same seed and with others, and finds the first wrong step.
+func (t *tester) confirm(l *layout, s *golden.Stage, sm *golden.SM, seed int) error {
+	for i := range golden.Reruns + 2 {
+		again := seed
+		if i >= golden.Reruns {
+			again = (seed + 1 + i) % golden.Seeds
+		}
+		o, err := t.cover(l, again, t.size.Steps(l.k), noCanary)
+		if err != nil {
+			return err
+		}
+		want, err := golden.Known(l.k.ID, t.size, again)
+		if err != nil {
+			return err
+		}
+		r := golden.Rerun{Seed: again, Launch: int(o.launch), Err: o.fault}
+		for _, b := range o.blocks {
+			if b.end == b.slot && golden.DigestOf(b.words) != want {
+				r.Wrong = append(r.Wrong, b.slot)
+			}
+		}
+		s.Retests = append(s.Retests, r)
+	}
+	if s.Reproduced(sm.SM) < golden.Reruns {
+		return nil // SM and lane only: bisection needs a fault that comes back
+	}
+	return t.bisect(l, sm, seed)
+}
+
+// bisect runs with fewer and fewer steps until the first wrong one is known, and looks at that.
+func (t *tester) bisect(l *layout, sm *golden.SM, seed int) error {
+	at := func(steps int) (*golden.Mismatch, error) {
+		o, err := t.cover(l, seed, steps, noCanary)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range o.blocks {
+			if b.slot == sm.SM && b.end == b.slot {
+				return golden.Compare(b.words, ref.Block(l.k.ID, uint64(seed), t.size.Threads, steps), t.size.Threads), nil
+			}
+		}
+		return nil, nil
+	}
+	n, err := golden.FirstWrong(t.size.Steps(l.k), func(steps int) (bool, error) {
+		m, err := at(steps)
+		return m != nil, err
+	})
+	if err != nil {
+		return err
+	}
+	m, err := at(n)
+	if err != nil || m == nil {
+		return err // gone again: not localised
+	}
+	sm.Mismatch.Where = golden.Locate(m, n)
+	return nil
+}
+
+// plant runs once more with one word of one thread struck at the last step, and looks whether that, and only that, is
+// reported.
+func (t *tester) plant(l *layout, s *golden.Stage, seed int, want golden.Digest) error {
+	var good []int
+	for _, m := range s.SMs {
+		if m.Verified > 0 {
+			good = append(good, m.SM)
+		}
+	}
+	if len(good) == 0 || s.Err != "" {
+		return nil
+	}
+	c := canary{
+		slot: uint32(good[t.rng.IntN(len(good))]), thread: uint32(t.rng.IntN(t.size.Threads)),
+		step: uint32(t.size.Steps(l.k) - 1), mask: 1 << t.rng.IntN(32),
+	}
+	s.Canary = golden.Canary{SM: int(c.slot), Thread: int(c.thread), Tried: true}
+	o, err := t.cover(l, seed, t.size.Steps(l.k), c)
+	if err != nil {
+		return err
+	}
+	struck, others := false, 0
+	for _, b := range o.blocks {
+		if b.end != b.slot || golden.DigestOf(b.words) == want {
+			continue
+		}
+		if b.slot != int(c.slot) {
+			others++
+			continue
+		}
+		// Without the canary's own bit the block must be the golden's: then it was that thread's word and no other.
+		b.words[c.thread] ^= c.mask
+		struck = golden.DigestOf(b.words) == want
+	}
+	for _, m := range s.SMs {
+		if m.Mismatch != nil {
+			others = 0 // an SM known to be wrong may be wrong again
+		}
+	}
+	s.Canary.Seen = struck && others == 0
+	return nil
+}

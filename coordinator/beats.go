@@ -21,6 +21,7 @@ type beat struct {
 	at       time.Time // local clock, monotonic
 	stopping bool      // announced: its silence is not a fault
 	bootID   string
+	policy   int // version that the agent holds
 }
 
 // Heartbeat implements api.Agents.
@@ -78,7 +79,7 @@ func (b *beats) put(hb wire.Heartbeat) (prev beat, had bool) {
 		b.last = map[string]beat{}
 	}
 	prev, had = b.last[hb.Node]
-	b.last[hb.Node] = beat{at: time.Now(), stopping: hb.Stopping, bootID: hb.BootID}
+	b.last[hb.Node] = beat{at: time.Now(), stopping: hb.Stopping, bootID: hb.BootID, policy: hb.PolicyVersion}
 	return prev, had
 }
 

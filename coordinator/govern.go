@@ -3,11 +3,9 @@ package coordinator
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/assay-gpu/assay/checks/policy"
-	"github.com/assay-gpu/assay/checks/policy/policyfile"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/guard"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
@@ -20,22 +18,22 @@ func (c *Coordinator) Policy(_ context.Context) (out policy.Policy, err error) {
 	return out, err
 }
 
-// SetPolicy implements api.Policies: a bad policy is refused whole, with all its faults.
+// SetPolicy implements api.Policies: a bad policy is refused whole, with all its faults. A good one holds everywhere, and
+// ends a rollout.
 func (c *Coordinator) SetPolicy(ctx context.Context, by string, p policy.Policy) (policy.Policy, error) {
-	if faults := policyfile.Validate(p); len(faults) > 0 {
-		var lines []string
-		for _, f := range faults {
-			lines = append(lines, f.Path+": "+f.Message)
-		}
-		return policy.Policy{}, &invalidError{"policy refused: " + strings.Join(lines, "; "), "the policy in force is unchanged"}
+	if err := refuse(p); err != nil {
+		return policy.Policy{}, err
 	}
 	l, err := c.leading()
 	if err != nil {
 		return policy.Policy{}, err
 	}
 	err = l.do(ctx, func(t *tx) error {
-		p.Version = t.policy.Version + 1
-		t.policy, t.governed = p, true
+		if err := t.together(p); err != nil {
+			return err
+		}
+		p.Version = t.nextPolicy()
+		t.policy, t.rollout, t.governed = p, nil, true
 		t.record(wire.HistoryEntry{Event: fmt.Sprintf("policy version=%d mode=%s", p.Version, p.Mode), By: by})
 		return nil
 	})

@@ -22,6 +22,8 @@ const (
 	keySigning  = "keys/"
 	keyGuard    = "guard"
 	keyPolicy   = "policy"
+	keyRollout  = "rollout"
+	keyLearned  = "learned"
 	keyCounters = "counters"
 	keyCA       = "ca"
 )

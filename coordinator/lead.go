@@ -40,6 +40,7 @@ type lead struct {
 
 	beats beats
 	seen  reportIDs
+	shows shows
 	sl    Slurm // nil: no Slurm
 	slurm *slurmView
 }
@@ -58,6 +59,7 @@ func (l *lead) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.loop(ctx) })
 	g.Go(func() error { return l.keepTime(ctx) })
+	g.Go(func() error { return l.learn(ctx) })
 	g.Go(func() error { return l.carryPages(ctx) })
 	g.Go(func() error { return l.carryPower(ctx) })
 	g.Go(func() error { return l.carrySlurm(ctx) })
@@ -176,11 +178,12 @@ func (l *lead) commit(ctx context.Context, t *tx) error {
 		l.metrics.GuardRefused(step)
 	}
 	l.mu.Lock()
+	relearned := len(t.relearnedNodes()) > 0
 	t.publish(uint64(rev))
 	for name := range t.woken {
 		l.wakeLocked(name)
 	}
-	if t.governed {
+	if relearned || t.governed {
 		for name := range l.wakes {
 			l.wakeLocked(name)
 		}

@@ -76,6 +76,11 @@ func (l *lead) load(e store.Entry) error {
 	case e.Key == keyPolicy:
 		l.st.policy = policy.Default()
 		return json.Unmarshal(e.Value, &l.st.policy)
+	case e.Key == keyRollout:
+		l.st.rollout = &rollout{Policy: policy.Default()}
+		return json.Unmarshal(e.Value, l.st.rollout)
+	case e.Key == keyLearned:
+		return json.Unmarshal(e.Value, &l.st.learned)
 	case e.Key == keyCounters:
 		return json.Unmarshal(e.Value, &l.st.counters)
 	case e.Key == keyCA:

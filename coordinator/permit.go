@@ -36,7 +36,7 @@ func (c *Coordinator) Permit(ctx context.Context, ask wire.PermitAsk) (wire.Perm
 func (l *lead) permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswer, error) {
 	l.mu.RLock()
 	n, now := l.st.nodes[ask.Node], leaderNow(l.st)
-	p := l.st.policyOf(l.st.policy, n)
+	p := l.st.policyOf(n)
 	l.mu.RUnlock()
 	granted, why := permits(n, now)
 	if !granted {

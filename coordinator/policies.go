@@ -68,15 +68,18 @@ func shared(p policy.Policy) bool {
 // skuOf is the product of a node: as last told or, before its first report, as accepted.
 func skuOf(n lifecycle.Node) string { return cmp.Or(n.Inventory.SKU(), n.Expected.SKU()) }
 
-func (s *state) policyOf(p policy.Policy, n lifecycle.Node) policy.Policy {
-	return s.policies.of(p, n.Name, func() string { return skuOf(n) })
+// policyOf is the policy by which a node's events are judged.
+func (s *state) policyOf(n lifecycle.Node) policy.Policy {
+	return s.policies.of(policyIn(s.policy, s.rollout, n.Name), n.Name, func() string { return skuOf(n) })
 }
 
 // policyOf is the policy by which a node's events are judged.
-func (t *tx) policyOf(n lifecycle.Node) policy.Policy { return t.base.policyOf(t.policy, n) }
+func (t *tx) policyOf(n lifecycle.Node) policy.Policy {
+	return t.base.policies.of(policyIn(t.policy, t.rollout, n.Name), n.Name, func() string { return skuOf(n) })
+}
 
 // policyFor is the policy by which the agent made a report.
 func (t *tx) policyFor(r checks.Report) policy.Policy {
 	n, _ := t.node(r.Node)
-	return t.base.policies.of(t.policy, r.Node, func() string { return cmp.Or(r.Inventory.SKU(), skuOf(n)) })
+	return t.base.policies.of(policyIn(t.policy, t.rollout, r.Node), r.Node, func() string { return cmp.Or(r.Inventory.SKU(), skuOf(n)) })
 }

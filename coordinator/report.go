@@ -22,6 +22,8 @@ func (c *Coordinator) Report(ctx context.Context, r checks.Report) (wire.ReportA
 
 func (l *lead) report(ctx context.Context, r checks.Report, ownGPU bool) (wire.ReportAnswer, error) {
 	answer := wire.ReportAnswer{ID: r.ID}
+	l.shows.put(r.Node, r.Inventory)
+	r.Inventory.Shows = nil // it is no part of the hardware that a node's state goes by
 	if l.heard(r) {
 		answer.Duplicate, answer.State = true, l.stateOf(r.Node)
 		return answer, nil

@@ -22,7 +22,9 @@ type state struct {
 	refusals map[string]refusal  // by job: prolog exits that we permitted
 	guard    guard.Books
 	policy   policy.Policy
-	policies *policies // policy as it holds for single nodes
+	rollout  *rollout              // nil: none is on
+	learned  map[string]policy.Set // by product: what most of its nodes show. Replaced, never changed
+	policies *policies             // policy as it holds for single nodes
 	counters counters
 	revision uint64 // of the last commit
 	index
@@ -41,6 +43,7 @@ type counters struct {
 	Serial  uint64    `json:"serial"`  // last certificate
 	Effect  uint64    `json:"effect"`  // last effect
 	History uint64    `json:"history"` // last history entry
+	Policy  int       `json:"policy"`  // last version given to a policy; 0 before there was a rollout
 	Time    time.Time `json:"time"`    // leader time of the last commit
 }
 

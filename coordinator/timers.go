@@ -113,7 +113,7 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass map[string]stri
 			return nil
 		})
 	}
-	return work, mass
+	return append(work, l.promotion(now)...), mass
 }
 
 // How long closed cases are kept, and how many at the most.

@@ -35,12 +35,14 @@ type tx struct {
 	tokens    map[string]*authority.TokenRecord // nil: spent or expired
 	guard     guard.Books
 	policy    policy.Policy
+	rollout   *rollout
+	learned   map[string]policy.Set
 	counters  counters
 	history   []wire.HistoryEntry
 	extra     []store.Op
 	forgotten []string // closed cases no longer kept
 	guarded   bool     // guard changed
-	governed  bool     // policy changed
+	governed  bool     // policy or rollout changed
 }
 
 // env is what a transaction needs from outside the state: who leads, and the secrets and chances it may use.
@@ -56,7 +58,7 @@ func (s *state) begin(e env, now time.Time) *tx {
 		base: s, env: e, now: now,
 		nodes: map[string]lifecycle.Node{}, woken: map[string]bool{}, cases: map[string]wire.Case{},
 		effects: map[string]*pending{}, refusals: map[string]*refusal{}, reported: map[string][]string{}, tokens: map[string]*authority.TokenRecord{},
-		guard: s.guard, policy: s.policy, counters: s.counters,
+		guard: s.guard, policy: s.policy, rollout: s.rollout, learned: s.learned, counters: s.counters,
 	}
 }
 
@@ -77,7 +79,8 @@ func (t *tx) caseOf(id string) wire.Case {
 }
 
 func (t *tx) empty() bool {
-	return len(t.nodes)+len(t.cases)+len(t.effects)+len(t.refusals)+len(t.history)+len(t.extra) == 0 && !t.guarded && !t.governed
+	return len(t.nodes)+len(t.cases)+len(t.effects)+len(t.refusals)+len(t.history)+len(t.extra) == 0 && !t.guarded && !t.governed &&
+		maps.Equal(t.learned, t.base.learned)
 }
 
 // apply steps one node by one event and gathers what follows. An event that changes nothing leaves no trace.
@@ -304,6 +307,15 @@ func (t *tx) ops() []store.Op {
 	}
 	if t.governed {
 		put(keyPolicy, t.policy)
+		switch {
+		case t.rollout != nil:
+			put(keyRollout, t.rollout)
+		case t.base.rollout != nil:
+			drop(keyRollout)
+		}
+	}
+	if !maps.Equal(t.learned, t.base.learned) {
+		put(keyLearned, t.learned)
 	}
 	c := t.counters
 	c.Time = t.now
@@ -341,6 +353,12 @@ func (t *tx) size() int {
 		n++
 	}
 	if t.governed {
+		n++
+		if t.rollout != nil || t.base.rollout != nil {
+			n++
+		}
+	}
+	if !maps.Equal(t.learned, t.base.learned) {
 		n++
 	}
 	return n
@@ -406,15 +424,19 @@ func (t *tx) publish(rev uint64) {
 			s.tokens[hash] = *r
 		}
 	}
-	s.guard, s.policy, s.counters, s.revision = t.guard, t.policy, t.counters, rev
+	if t.governed {
+		for _, name := range t.changedPolicy() {
+			s.versions[name] = rev
+		}
+	}
+	for _, name := range t.relearnedNodes() {
+		s.versions[name] = rev
+	}
+	s.learned = t.learned
+	s.guard, s.policy, s.rollout, s.counters, s.revision = t.guard, t.policy, t.rollout, t.counters, rev
 	s.counters.Time = t.now
 	for name := range t.woken {
 		s.versions[name] = rev
-	}
-	if t.governed {
-		for name := range s.nodes {
-			s.versions[name] = rev
-		}
 	}
 }
 

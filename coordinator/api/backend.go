@@ -87,6 +87,13 @@ type Policies interface {
 	Policy(ctx context.Context) (policy.Policy, error)
 	// SetPolicy validates p, gives it the next version and puts it in force.
 	SetPolicy(ctx context.Context, by string, p policy.Policy) (policy.Policy, error)
+	Rollout(ctx context.Context) (wire.Rollout, error)
+	// RollOut validates a policy and puts it in force on a share of the nodes.
+	RollOut(ctx context.Context, by string, ask wire.RolloutAsk) (wire.Rollout, error)
+	// Promote and Withdraw end a rollout; they return the policy in force after it.
+	Promote(ctx context.Context, by string, v wire.RolloutVerb) (policy.Policy, error)
+	Withdraw(ctx context.Context, by string, v wire.RolloutVerb) (policy.Policy, error)
+	Learned(ctx context.Context) ([]policy.Learned, error)
 }
 
 // Guarder shows and stops the guard.

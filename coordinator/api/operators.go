@@ -27,6 +27,10 @@ var operatorRoutes = []route{
 	{"GET " + wire.PathCerts + "/{node}", authority.Operator, readWait, (*Server).certificate},
 	{"GET " + wire.PathPolicy, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Policies.Policy(c.ctx) }},
 	{"PUT " + wire.PathPolicy, authority.Operator, readWait, (*Server).setPolicy},
+	{"GET " + wire.PathRollout, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Policies.Rollout(c.ctx) }},
+	{"POST " + wire.PathRollout, authority.Operator, readWait, (*Server).rollOut},
+	{"POST " + wire.PathRollout + "/{verb}", authority.Operator, readWait, (*Server).endRollout},
+	{"GET " + wire.PathLearned, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Policies.Learned(c.ctx) }},
 	{"GET " + wire.PathEvents, authority.Operator, 0, (*Server).events},
 }
 
@@ -133,6 +137,36 @@ func (s *Server) setPolicy(c call) (any, error) {
 		return nil, err
 	}
 	return s.backend.Policies.SetPolicy(c.ctx, c.who.name, p)
+}
+
+func (s *Server) rollOut(c call) (any, error) {
+	var ask wire.RolloutAsk
+	if err := decode(c, maxReport, true, &ask); err != nil {
+		return nil, err
+	}
+	if err := checkReason(ask.Reason, false); err != nil {
+		return nil, err
+	}
+	return s.backend.Policies.RollOut(c.ctx, c.who.name, ask)
+}
+
+func (s *Server) endRollout(c call) (any, error) {
+	do := s.backend.Policies.Promote
+	switch verb := c.r.PathValue("verb"); verb {
+	case "promote":
+	case "withdraw":
+		do = s.backend.Policies.Withdraw
+	default:
+		return nil, Errorf(http.StatusNotFound, "%.40q is no order to a rollout: promote and withdraw are", verb)
+	}
+	var v wire.RolloutVerb
+	if err := decode(c, maxBody, true, &v); err != nil {
+		return nil, err
+	}
+	if err := checkReason(v.Reason, false); err != nil {
+		return nil, err
+	}
+	return do(c.ctx, c.who.name, v)
 }
 
 type eventsAsk struct {

@@ -137,6 +137,31 @@ func (c *Client) SetPolicy(ctx context.Context, p policy.Policy) (policy.Policy,
 	return call[policy.Policy](ctx, c, http.MethodPut, wire.PathPolicy, nil, p)
 }
 
+// Rollout shows the policy that is being rolled out; without a policy there is none.
+func (c *Client) Rollout(ctx context.Context) (wire.Rollout, error) {
+	return call[wire.Rollout](ctx, c, http.MethodGet, wire.PathRollout, nil, nil)
+}
+
+// RollOut puts a policy in force on a share of the nodes.
+func (c *Client) RollOut(ctx context.Context, ask wire.RolloutAsk) (wire.Rollout, error) {
+	return call[wire.Rollout](ctx, c, http.MethodPost, wire.PathRollout, nil, ask)
+}
+
+// Promote puts the rollout's policy in force everywhere.
+func (c *Client) Promote(ctx context.Context, v wire.RolloutVerb) (policy.Policy, error) {
+	return call[policy.Policy](ctx, c, http.MethodPost, wire.PathRollout+"/promote", nil, v)
+}
+
+// Withdraw ends a rollout; the policy in force holds everywhere again.
+func (c *Client) Withdraw(ctx context.Context, v wire.RolloutVerb) (policy.Policy, error) {
+	return call[policy.Policy](ctx, c, http.MethodPost, wire.PathRollout+"/withdraw", nil, v)
+}
+
+// Learned shows what the nodes of each product show.
+func (c *Client) Learned(ctx context.Context) ([]policy.Learned, error) {
+	return call[[]policy.Learned](ctx, c, http.MethodGet, wire.PathLearned, nil, nil)
+}
+
 // An EventsAsk says which history entries to read.
 type EventsAsk struct {
 	After  string // after this cursor; "": from the oldest kept, unless Last is set

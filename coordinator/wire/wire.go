@@ -24,7 +24,9 @@ const (
 	PathGuard     = "/v1/guard"           // GET → Guard; POST /freeze|/thaw GuardVerb → Guard
 	PathCases     = "/v1/cases"           // GET ?open=true → []Case; GET /{id} → Case
 	PathCerts     = "/v1/certificates"    // GET → []certificate.Certificate; GET /{node} → certificate.Certificate
-	PathPolicy    = "/v1/policy"          // GET → policy.Policy; PUT policy.Policy → policy.Policy with its new version
+	PathPolicy    = "/v1/policy"          // GET → policy.Policy; PUT policy.Policy → policy.Policy with its new version, in force everywhere
+	PathRollout   = "/v1/policy/rollout"  // GET → Rollout, with no policy when none is on; POST RolloutAsk → Rollout; POST /promote|/withdraw RolloutVerb → policy.Policy in force
+	PathLearned   = "/v1/policy/learned"  // GET → []policy.Learned
 	PathEvents    = "/v1/events"          // GET ?after=CURSOR&follow=true, or ?last=N&follow=true → one HistoryEntry a line
 	PathOperators = "/v1/operators"       // POST OperatorAsk → Enrolled
 )
@@ -257,6 +259,32 @@ type OperatorAsk struct {
 // A GuardVerb freezes or thaws.
 type GuardVerb struct {
 	Reason string `json:"reason"`
+}
+
+// A RolloutAsk puts a policy in force on a share of the nodes first.
+type RolloutAsk struct {
+	Policy policy.Policy   `json:"policy"`
+	Share  policy.Share    `json:"share"`
+	After  policy.Duration `json:"after,omitzero"` // then it is promoted by itself; 0: when somebody says so
+	Reason string          `json:"reason,omitempty"`
+}
+
+// A Rollout is a policy that holds on a share of the nodes. Which nodes these are goes by their names and its version.
+type Rollout struct {
+	Policy  *policy.Policy `json:"policy,omitempty"` // nil: none is on
+	Share   policy.Share   `json:"share,omitempty"`
+	By      string         `json:"by,omitempty"`
+	Reason  string         `json:"reason,omitempty"`
+	Since   time.Time      `json:"since,omitzero"`
+	Promote time.Time      `json:"promote,omitzero"` // when it is promoted by itself; zero: when somebody says so
+	Nodes   []string       `json:"nodes,omitempty"`  // enrolled nodes in the share
+	Taken   []string       `json:"taken,omitempty"`  // of these, those whose agent has said that it holds it
+}
+
+// A RolloutVerb promotes or withdraws a rollout.
+type RolloutVerb struct {
+	Version int    `json:"version"` // that is meant; another one is refused
+	Reason  string `json:"reason,omitempty"`
 }
 
 // Guard is what the guard holds.

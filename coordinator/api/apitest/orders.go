@@ -3,6 +3,7 @@ package apitest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -86,6 +87,65 @@ func (p *Plane) SetPolicy(_ context.Context, by string, q policy.Policy) (policy
 		p.touch(name)
 	}
 	return q, nil
+}
+
+// Rollout implements api.Policies.
+func (p *Plane) Rollout(context.Context) (wire.Rollout, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rollout, nil
+}
+
+// RollOut implements api.Policies.
+func (p *Plane) RollOut(_ context.Context, by string, ask wire.RolloutAsk) (wire.Rollout, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if fs := policy.Validate(ask.Policy); len(fs) > 0 {
+		return wire.Rollout{}, api.Errorf(http.StatusBadRequest, "policy: %s: %s", fs[0].Path, fs[0].Message)
+	}
+	ask.Policy.Version = p.pol.Version + 1
+	p.rollout = wire.Rollout{Policy: &ask.Policy, Share: ask.Share, By: by, Reason: ask.Reason, Since: p.Now()}
+	if ask.After > 0 {
+		p.rollout.Promote = p.Now().Add(ask.After.D())
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
+		if policy.InShare("policy", name, ask.Share) {
+			p.rollout.Nodes = append(p.rollout.Nodes, name)
+		}
+	}
+	p.record(wire.HistoryEntry{Event: fmt.Sprintf("policy_rollout version=%d", ask.Policy.Version), By: by})
+	return p.rollout, nil
+}
+
+// Promote implements api.Policies.
+func (p *Plane) Promote(ctx context.Context, by string, v wire.RolloutVerb) (policy.Policy, error) {
+	return p.endRollout(by, v, "policy", true)
+}
+
+// Withdraw implements api.Policies.
+func (p *Plane) Withdraw(ctx context.Context, by string, v wire.RolloutVerb) (policy.Policy, error) {
+	return p.endRollout(by, v, "policy_withdrawn", false)
+}
+
+func (p *Plane) endRollout(by string, v wire.RolloutVerb, event string, promote bool) (policy.Policy, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.rollout.Policy == nil || p.rollout.Policy.Version != v.Version {
+		return policy.Policy{}, api.Errorf(http.StatusConflict, "policy %d is not being rolled out", v.Version)
+	}
+	if promote {
+		p.pol = *p.rollout.Policy
+	}
+	p.rollout = wire.Rollout{}
+	p.record(wire.HistoryEntry{Event: fmt.Sprintf("%s version=%d", event, v.Version), By: by})
+	return p.pol, nil
+}
+
+// Learned implements api.Policies.
+func (p *Plane) Learned(context.Context) ([]policy.Learned, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return policy.Learn(p.Shown, p.pol.Baseline), nil
 }
 
 // guarder gives the plane's guard its own method set: Plane has a Fleet method and the guard's names are short.

@@ -37,6 +37,8 @@ type Plane struct {
 	cases    []wire.Case
 	history  []wire.HistoryEntry
 	pol      policy.Policy
+	rollout  wire.Rollout
+	Shown    []policy.Shown // what the nodes show; set before use
 	guard    wire.Guard
 	tokens   map[string]authority.TokenRecord
 	beats    map[string]wire.Heartbeat

@@ -87,9 +87,6 @@ func (a *ask) row() int { return a.k }
 // passes is the nodes of cell ci that the gang could have, as bits.
 func (a *ask) passes(ci int32) uint64 {
 	c := a.s.cells[ci]
-	if a.k >= len(c.has) {
-		return 0
-	}
 	w := c.has[a.k]
 	if a.shared {
 		w &= c.parts
@@ -100,10 +97,7 @@ func (a *ask) passes(ci int32) uint64 {
 	if w == 0 {
 		return 0
 	}
-	w &= c.level[a.level]
-	if len(c.until) > 0 && c.until[0] >= a.until {
-		// the usual case: none of the cell's certificates lapses too soon
-	} else {
+	if w &= c.level[a.level]; c.first < a.until {
 		w &= c.validAt(a.until)
 	}
 	for _, set := range a.with {

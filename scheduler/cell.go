@@ -39,35 +39,39 @@ func (n *node) whole() bool {
 // A cell is up to 64 nodes under one leaf. Bit i of each word is the node base+i, so one operation tests them all. A cell
 // that a snapshot holds is never changed.
 type cell struct {
+	// What every placement reads comes first and side by side: a look at a cell is two or three lines of the cache.
+	first int64                     // the earliest expiry of its certificates; never without any
+	whole uint64                    // all its GPUs are free, covered and open
+	level [checks.Intake + 1]uint64 // level[l]: certified at l or deeper
+	has   [topo.MaxGPUs + 1]uint64  // has[k]: open, and at least k GPUs are usable
+	known uint64                    // somebody has told of it
+	open  uint64                    // takes work
+	parts uint64                    // some GPU of it is shared
+	odd   uint64                    // its shape or certificate may make it fail otherwise than by being busy
 	base  int32
 	nodes []node
 
-	known uint64   // somebody has told of it
-	open  uint64   // takes work
-	whole uint64   // all its GPUs are free, covered and open
-	has   []uint64 // has[k]: open, and at least k GPUs are usable
-	parts uint64   // some GPU of it is shared
-
-	level [checks.Intake + 1]uint64 // level[l]: certified at l or deeper
 	// Valid until: the nodes' expiries in order, and for each the nodes that expire then or later. Two sorted arrays make
 	// "how many hold until t" a search, whatever the time is: nothing here changes with the clock.
 	until []int64
 	live  []uint64
 }
 
-func newCell(base int32, n, stride int) *cell {
-	return &cell{base: base, nodes: make([]node, n), has: make([]uint64, stride)}
+func newCell(base int32, n int) *cell {
+	return &cell{base: base, nodes: make([]node, n), first: never}
 }
 
 func (c *cell) clone() *cell {
 	d := *c
 	d.nodes = slices.Clone(c.nodes)
-	d.has = slices.Clone(c.has)
 	return &d // until and live are replaced, never changed
 }
 
 // validAt is the nodes whose certificate has not expired before t.
 func (c *cell) validAt(t int64) uint64 {
+	if c.first >= t {
+		return ^uint64(0) // those without a certificate fail its level
+	}
 	// Few certificates of a cell lapse within the hour: a scan from the front is shorter than a binary search.
 	for i, u := range c.until {
 		if u >= t {
@@ -77,8 +81,8 @@ func (c *cell) validAt(t int64) uint64 {
 	return 0
 }
 
-// refresh brings the words for node i up to date, all but the certificate's.
-func (c *cell) refresh(i int) {
+// refresh brings the words for node i up to date, all but the certificate's. No node has stride GPUs or more.
+func (c *cell) refresh(i, stride int) {
 	n, b := &c.nodes[i], uint64(1)<<i
 	set := func(w *uint64, on bool) {
 		if on {
@@ -91,8 +95,9 @@ func (c *cell) refresh(i int) {
 	set(&c.open, n.shape != nil && n.bar == nil)
 	set(&c.whole, n.whole())
 	set(&c.parts, len(n.parts) > 0)
+	set(&c.odd, n.shape != nil && (n.shape.GPUs < stride-1 || n.shape.MIG != 0 || n.covered != n.shape.All()))
 	k := bits.OnesCount32(n.usable())
-	for j := range c.has {
+	for j := range stride {
 		set(&c.has[j], c.open&b != 0 && j <= k)
 	}
 }
@@ -112,7 +117,7 @@ func (c *cell) certify() {
 		order = append(order, i)
 	}
 	if len(order) == 0 {
-		c.until, c.live = nil, nil
+		c.until, c.live, c.first = nil, nil, never
 		return
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(c.nodes[b].expires, c.nodes[a].expires) })
@@ -128,5 +133,5 @@ func (c *cell) certify() {
 			live[j] = live[j-1]
 		}
 	}
-	c.until, c.live = until, live
+	c.until, c.live, c.first = until, live, until[0]
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/assay-gpu/assay/scheduler/topo"
 )
@@ -17,10 +18,15 @@ func (e *MisfitError) Error() string {
 	return "plan of " + e.Gang + ": " + e.Node + ": " + e.Text
 }
 
-// Fits reports whether p is a place for g in s: nil, or a *MisfitError or *GangError that says why not. It asks what Place
-// asks of each node, and of the whole what the gang demands: number, closeness, slices and switches. It does not ask
-// whether there is a better place.
-func Fits(s *Snapshot, g Gang, p Plan) error {
+// Fits reports whether p is a place for g in s: nil, or a *MisfitError, *BusyError or *GangError that says why not. It asks
+// what Place asks of each node, and of the whole what the gang demands: number, closeness, slices and switches. It does
+// not ask whether there is a better place.
+func Fits(s *Snapshot, g Gang, p Plan) error { return fits(s, g, p, nil) }
+
+// FitsSwap is Fits for a plan of Swap: of what the gang holds already only the shape is asked, for what runs, runs.
+func FitsSwap(s *Snapshot, g Gang, held []Take, p Plan) error { return fits(s, g, p, held) }
+
+func fits(s *Snapshot, g Gang, p Plan, held []Take) error {
 	a, err := newAsk(s, &g)
 	if err != nil {
 		return err
@@ -32,9 +38,18 @@ func Fits(s *Snapshot, g Gang, p Plan) error {
 		return bad("", "%d nodes, but it needs %d", len(p.Nodes), g.Nodes)
 	}
 	var grade uint8
+	seen := make(map[int32]bool, len(p.Nodes))
 	for k, t := range p.Nodes {
-		if k > 0 && t.Node <= p.Nodes[k-1].Node {
-			return bad("", "nodes are not in order")
+		if t.Node < 0 || int(t.Node) >= s.Len() || seen[t.Node] {
+			return bad(fmt.Sprint("node ", t.Node), "not in the topology, or named twice")
+		}
+		seen[t.Node] = true
+		if k > 0 && g.SameGrade && s.node(t.Node).grade != grade || g.SameGrade && s.node(t.Node).grade == 0 {
+			return bad(s.lay.tree.Nodes[t.Node], "grade %d is not that of the others", s.node(t.Node).grade)
+		}
+		grade = s.node(t.Node).grade
+		if slices.Contains(held, t) {
+			continue
 		}
 		if err := s.canTake(g.ID, t, nil); err != nil {
 			return err
@@ -42,7 +57,7 @@ func Fits(s *Snapshot, g Gang, p Plan) error {
 		name, n := s.lay.tree.Nodes[t.Node], s.node(t.Node)
 		c, b := s.lay.bit(t.Node)
 		if a.passes(c)&b == 0 {
-			return bad(name, "%s", a.why(t.Node))
+			return bad(name, "%s", a.first(t.Node))
 		}
 		switch {
 		case t.Part.Kind != g.Share.Kind:
@@ -61,10 +76,6 @@ func Fits(s *Snapshot, g Gang, p Plan) error {
 		case g.Joined > 1 && !n.shape.Groups(t.GPUs, g.Joined):
 			return bad(name, "GPU mask %#x is not in NVLink groups of %d", t.GPUs, g.Joined)
 		}
-		if g.SameGrade && (n.grade == 0 || k > 0 && n.grade != grade) {
-			return bad(name, "grade %d beside grade %d", n.grade, grade)
-		}
-		grade = n.grade
 	}
 	return a.shape(p.Nodes, bad)
 }
@@ -72,21 +83,17 @@ func Fits(s *Snapshot, g Gang, p Plan) error {
 // shape checks what the gang demands of its nodes together.
 func (a *ask) shape(nodes []Take, bad func(node, format string, args ...any) error) error {
 	t, g := a.s.lay.tree, a.g
-	leaves, inLeaf := 0, 0
-	common, last := t.Leaf[nodes[0].Node], topo.None
+	inLeaf := map[int32]int{}
+	common := t.Leaf[nodes[0].Node]
 	for k, n := range nodes {
-		leaf := t.Leaf[n.Node]
+		leaf, name := t.Leaf[n.Node], t.Nodes[n.Node]
 		if common != topo.None {
 			common = t.Common(common, leaf)
 		}
-		if leaf != last {
-			leaves, inLeaf, last = leaves+1, 0, leaf
-		}
-		inLeaf++
-		name := t.Nodes[n.Node]
-		switch head := nodes[k-k%max(a.unit, 1)].Node; {
-		case g.PerLeaf > 0 && inLeaf > g.PerLeaf:
-			return bad(name, "the %dth node under one leaf, and %d are allowed", inLeaf, g.PerLeaf)
+		inLeaf[leaf]++
+		switch head := nodes[k-k%a.unit].Node; {
+		case g.PerLeaf > 0 && inLeaf[leaf] > g.PerLeaf:
+			return bad(name, "the %dth node under one leaf, and %d are allowed", inLeaf[leaf], g.PerLeaf)
 		case a.unit > 1 && (t.Domain[n.Node] == topo.None || t.Domain[n.Node] != t.Domain[head] || leaf != t.Leaf[head]):
 			return bad(name, "not in the NVLink domain of its group")
 		}
@@ -97,8 +104,8 @@ func (a *ask) shape(nodes []Take, bad func(node, format string, args ...any) err
 		}
 	}
 	switch {
-	case g.insists() && leaves > g.Switches:
-		return bad("", "%d leaf switches, and %d are allowed for now", leaves, g.Switches)
+	case g.insists() && len(inLeaf) > g.Switches:
+		return bad("", "%d leaf switches, and %d are allowed for now", len(inLeaf), g.Switches)
 	case common == topo.None && g.Near != Anywhere:
 		return bad("", "no switch joins its nodes")
 	case g.Near == Required && t.Switches[common].Height > g.Height:
@@ -106,3 +113,27 @@ func (a *ask) shape(nodes []Take, bad func(node, format string, args ...any) err
 	}
 	return nil
 }
+
+// first is the first reason that keeps node i out, in words.
+func (a *ask) first(i int32) string {
+	text := "does not pass"
+	c, b := a.s.lay.bit(i)
+	a.reasons(c, func(r Reason, w uint64) {
+		if w&b == 0 {
+			return
+		}
+		if n := a.s.node(i); r == Barred {
+			text = n.bar.text()
+			return
+		}
+		for _, x := range nearFirst {
+			if x.r == r {
+				text = singular(1, x.text)
+			}
+		}
+	})
+	return text
+}
+
+// errShape is what shape says when nobody asks for words.
+var errShape = &MisfitError{Text: "its nodes break a promise"}

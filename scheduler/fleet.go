@@ -30,7 +30,7 @@ func NewFleet(t *topo.Tree, now time.Time) *Fleet {
 	f.live.full, f.live.idle = make([]int32, t.Leaves()), make([]int32, t.Leaves())
 	f.live.cells = make([]*cell, lay.cells())
 	for c := range f.live.cells {
-		f.live.cells[c] = newCell(lay.first[c], int(lay.first[c+1]-lay.first[c]), stride)
+		f.live.cells[c] = newCell(lay.first[c], int(lay.first[c+1]-lay.first[c]))
 	}
 	f.own, f.fresh = make([]bool, lay.cells()), true
 	for c := range f.own {
@@ -79,7 +79,7 @@ func (f *Fleet) change(i int32, certified bool, do func(*node)) {
 	n, bit := &c.nodes[at], uint64(1)<<at
 	open, k, whole, known := c.open&bit != 0, bits.OnesCount32(n.usable()), c.whole&bit != 0, c.known&bit != 0
 	do(n)
-	c.refresh(at)
+	c.refresh(at, s.stride)
 	if certified {
 		c.certify()
 	}
@@ -167,7 +167,7 @@ func (f *Fleet) regrade() {
 	f.live.grades = sets
 }
 
-// grow makes room for nodes with more GPUs.
+// grow makes room in the counts for nodes with more GPUs.
 func (f *Fleet) grow(stride int) {
 	f.unshare()
 	s := &f.live
@@ -179,7 +179,9 @@ func (f *Fleet) grow(stride int) {
 	s.counts, s.stride = counts, stride
 	for ci, c := range s.cells {
 		c = c.clone()
-		c.has = append(c.has, make([]uint64, stride-old)...)
+		for i := range c.nodes {
+			c.refresh(i, stride)
+		}
 		s.cells[ci], f.own[ci] = c, true
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/scheduler/topo"
 )
 
 // A Gang is what one job asks for: so many nodes with so many GPUs each, all at once. The zero value of each field but ID
@@ -126,8 +127,8 @@ func (g *Gang) Valid() error {
 	switch {
 	case g.Nodes < 1:
 		return bad("nodes", "%d; want at least 1", g.Nodes)
-	case g.GPUs < 0:
-		return bad("gpus", "%d on a node", g.GPUs)
+	case g.GPUs < 0 || g.GPUs > topo.MaxGPUs:
+		return bad("gpus", "%d on a node; want 0 to %d", g.GPUs, topo.MaxGPUs)
 	case g.Share.Kind != NoShare && g.GPUs != 0:
 		return bad("share", "a part of one GPU, and %d whole ones", g.GPUs)
 	case g.Share.Kind != NoShare && g.Whole:

@@ -1,30 +1,35 @@
 package scheduler
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // A pick is phase four of Place: so many bins of one kind.
 type pick struct {
 	bin
-	n int
+	key uint64
+	n   int
 }
 
 // kinds counts bins by what they hold: most first, then fewest nodes, unbroken first. Bins of a kind are worth the same.
 type kinds struct{ list []pick }
 
-func compareBins(a, b bin) int {
-	return cmp.Or(cmp.Compare(b.cap, a.cap), cmp.Compare(a.nodes, b.nodes), cmp.Compare(one(a.broken), one(b.broken)))
-}
+// key orders bins: a bin holds fewer than 2^20 lumps and 2^40 nodes.
+func key(b bin) uint64 { return uint64(1<<20-b.cap)<<42 | uint64(b.nodes)<<1 | uint64(one(b.broken)) }
 
 func (k *kinds) add(b bin) {
-	i, found := slices.BinarySearchFunc(k.list, b, func(p pick, b bin) int { return compareBins(p.bin, b) })
-	if found {
-		k.list[i].n++
+	want := key(b)
+	lo, hi := 0, len(k.list)
+	for lo < hi {
+		if mid := (lo + hi) / 2; k.list[mid].key < want {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(k.list) && k.list[lo].key == want {
+		k.list[lo].n++
 		return
 	}
-	k.list = slices.Insert(k.list, i, pick{b, 1})
+	k.list = slices.Insert(k.list, lo, pick{b, want, 1})
 }
 
 // fewest is the least number of bins that hold need lumps, all together at least as many: the largest ones.
@@ -40,34 +45,73 @@ func (k *kinds) fewest(need int) int {
 	return n
 }
 
-// choose picks n bins, the fewest that hold need.
+// choose picks n bins, the fewest that hold need: those with the fewest nodes left over, then with the fewest wholly free.
+// A gang that wants to be spread gets the largest.
+//
+// Since n is the fewest, no bin can be left out, so what is left over in all is less than one bin holds. That makes the
+// search small: see tightest.
 func (k *kinds) choose(need, n int, spread bool) []pick {
+	if spread {
+		return k.largest(n)
+	}
+	quick := k.greedy(need, n)
+	if perfect(quick, need) {
+		return quick
+	}
+	if best := k.tightest(need, n); best != nil {
+		return best
+	}
+	return quick
+}
+
+// largest picks the n largest bins.
+func (k *kinds) largest(n int) []pick {
 	var out []pick
-	take := func(i, m int) {
-		p := k.list[i]
-		k.list[i].n -= m
-		need -= m * p.cap
-		n -= m
-		out = append(out, pick{p.bin, m})
-	}
-	for i := range k.list {
-		p := &k.list[i]
-		m := min(p.n, n-1)
-		for m > 0 && m*p.cap > need-1 {
-			m--
+	for _, p := range k.list {
+		if n == 0 {
+			break
 		}
-		if m > 0 {
-			take(i, m)
-		}
+		p.n = min(p.n, n)
+		n -= p.n
+		out = append(out, p)
 	}
-	// The last bin: the tightest that holds the rest.
-	for i := len(k.list) - 1; i >= 0 && n > 0; i-- {
-		if p := &k.list[i]; p.n > 0 && p.cap >= need {
-			take(i, 1)
-		}
-	}
-	_ = spread
 	return out
+}
+
+// greedy picks the largest bins, and for the last the tightest that holds the rest.
+func (k *kinds) greedy(need, n int) []pick {
+	out := k.largest(n - 1)
+	for _, p := range out {
+		need -= p.cap * p.n
+	}
+	for i := len(k.list) - 1; i >= 0; i-- {
+		p := k.list[i]
+		if p.cap < need {
+			continue
+		}
+		if i < len(out) {
+			if p.n == out[i].n {
+				continue
+			}
+			out[i].n++
+			return out
+		}
+		p.n = 1
+		return append(out, p)
+	}
+	return out
+}
+
+// perfect reports whether nothing could be better than ps: every node under its bins is taken, and none was wholly free.
+func perfect(ps []pick, need int) bool {
+	lumps := 0
+	for _, p := range ps {
+		if p.broken || p.nodes*ps[0].cap != ps[0].nodes*p.cap {
+			return false
+		}
+		lumps += p.cap * p.n
+	}
+	return lumps == need
 }
 
 // smallest picks bins with the least room until they hold need; nil when all together do not.
@@ -77,7 +121,8 @@ func (k *kinds) smallest(need int) []pick {
 		p := k.list[i]
 		m := min(p.n, (need+p.cap-1)/p.cap)
 		need -= m * p.cap
-		out = append(out, pick{p.bin, m})
+		p.n = m
+		out = append(out, p)
 	}
 	if need > 0 {
 		return nil

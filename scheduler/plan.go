@@ -36,10 +36,15 @@ type Cost struct {
 
 // Less reports whether c is better than d.
 func (c Cost) Less(d Cost) bool {
-	for _, x := range [...][2]int{{c.Height, d.Height}, {c.Leaves, d.Leaves}, {c.Waste, d.Waste}, {c.Left, d.Left}, {c.Broken, d.Broken}} {
-		if x[0] != x[1] {
-			return x[0] < x[1]
-		}
+	switch {
+	case c.Height != d.Height:
+		return c.Height < d.Height
+	case c.Leaves != d.Leaves:
+		return c.Leaves < d.Leaves
+	case c.Waste != d.Waste:
+		return c.Waste < d.Waste
+	case c.Left != d.Left:
+		return c.Left < d.Left
 	}
-	return false
+	return c.Broken < d.Broken
 }

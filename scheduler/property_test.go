@@ -16,7 +16,7 @@ var shapes = []*topo.Shape{
 	eight,
 	topo.NewShape("pcie4", 4, false),
 	topo.Pairs("pairs4", 4, []int{0, 2}, []int{1, 3}),
-	{Name: "cpu"},
+	topo.NewShape("cpu", 0, false),
 	func() *topo.Shape { s := topo.NewShape("a100mig", 8, true); s.MIG, s.Memory = 0b11, 80; return s }(),
 	func() *topo.Shape { s := topo.NewShape("l40s", 4, false); s.Memory, s.Shards = 48, 4; return s }(),
 }
@@ -80,6 +80,7 @@ func TestWalk(t *testing.T) {
 			}
 		}
 		var ids []string
+		gangs := map[string]Gang{}
 		for step := range rapid.IntRange(1, 25).Draw(t, "steps") {
 			before := f.Snapshot()
 			facts := rebuilt(t, before)
@@ -113,9 +114,7 @@ func TestWalk(t *testing.T) {
 					t.Fatalf("%+v: placed %v, and on the rebuilt snapshot %v", g, p, again)
 				}
 				if !p.OK() {
-					if p.Refused == nil {
-						t.Fatalf("%+v: refused without a reason", g)
-					}
+					refused(t, before, g, p)
 					break
 				}
 				placed(t, before, g, p)
@@ -123,9 +122,22 @@ func TestWalk(t *testing.T) {
 					t.Fatalf("%+v: %v does not start: %v", g, p, err)
 				}
 				ids = append(ids, g.ID)
+				gangs[g.ID] = g
 			}
 			same(t, f.View(), rebuilt(t, f.View()).View())
 			same(t, before, facts.View())
+		}
+		saved := f.View().Save()
+		back, err := Load(saved)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, saved)
+		}
+		same(t, back, f.View())
+		if back.Fingerprint() != f.View().Fingerprint() {
+			t.Fatalf("the fingerprint changed:\n%s\n%s", saved, back.Save())
+		}
+		if len(ids) > 0 {
+			swapped(t, f, ids[0], gangs[ids[0]])
 		}
 	})
 }
@@ -159,5 +171,64 @@ func placed(t *rapid.T, s *Snapshot, g Gang, p Plan) {
 		if n.Bar != nil || n.Certificate.Level < g.level() || lasts < g.remaining() || x.GPUs&^n.Certificate.GPUs != 0 || x.GPUs&^n.Free != 0 {
 			t.Fatalf("%+v: placed on %s: %+v, take %+v", g, n.Name, n, x)
 		}
+	}
+}
+
+// refused checks a refusal against the facts of each node: every node is counted once, and as fitting only if it could be
+// had alone.
+func refused(t *rapid.T, s *Snapshot, g Gang, p Plan) {
+	t.Helper()
+	r := p.Refused
+	if r == nil {
+		t.Fatalf("%+v: refused without a reason", g)
+	}
+	if s.Why(g, r) == "" {
+		t.Fatalf("%+v: %+v has no words", g, r)
+	}
+	if r.Invalid != "" {
+		return
+	}
+	sum := 0
+	for _, n := range r.Counts {
+		sum += n
+	}
+	fit := 0
+	for i := range int32(s.Len()) {
+		one := Gang{ID: "one", Nodes: 1, GPUs: g.GPUs, Whole: g.Whole, Share: g.Share, Limit: g.Limit, Level: g.Level, MaxAge: g.MaxAge, Through: g.Through, Joined: g.Joined, Reserved: g.Reserved}
+		one.Within = []*NodeSet{s.Set(i)}
+		if _, ok := Find(s, one); ok {
+			fit++
+		}
+	}
+	if sum != s.Len() || fit != r.Fit {
+		t.Fatalf("%+v: %d nodes, counted %+v; %d fit alone", g, s.Len(), r, fit)
+	}
+}
+
+// swapped takes a node from the gang and looks for another. What Swap finds must keep what Place promised, leave the
+// other ranks where they are, and never be the node that was lost.
+func swapped(t *rapid.T, f *Fleet, id string, g Gang) {
+	t.Helper()
+	held := f.Work(id).Nodes
+	k := rapid.IntRange(0, len(held)-1).Draw(t, "lost")
+	f.Bar(held[k].Node, Bar{Why: "lost"})
+	p := Swap(f.View(), g, held, []int32{held[k].Node})
+	if !p.OK() {
+		if p.Refused == nil {
+			t.Fatalf("%+v: no swap and no reason", g)
+		}
+		return
+	}
+	if err := FitsSwap(f.View(), g, held, p); err != nil {
+		t.Fatalf("%+v on %v: swapped to %v, but: %v", g, held, p.Nodes, err)
+	}
+	for i := range held {
+		if (i == k) == reflect.DeepEqual(p.Nodes[i], held[i]) {
+			t.Fatalf("%+v: rank %d: had %v, has %v, lost %d", g, i, held[i], p.Nodes[i], k)
+		}
+	}
+	f.End(id)
+	if err := f.Start(&Running{ID: id, Nodes: p.Nodes}); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,9 +1,5 @@
 package scheduler
 
-import (
-	"math"
-)
-
 // A place is phase three of Place: the switch to place under, and how many bins of each kind to take there.
 type place struct {
 	lo, hi int32 // leaves below it
@@ -21,30 +17,90 @@ func (a *ask) find() (place, bool) {
 	if a.g.Near == Required {
 		top = min(top, a.g.Height)
 	}
-	for h := a.height; h <= top; h++ {
-		best, found := place{cost: Cost{Leaves: math.MaxInt}}, false
-		lo, hi := int32(0), int32(0)
-		if h == a.height {
-			// Bins themselves: every switch of this height, and lower ones that nothing joins below it.
-			best, found = a.oneBin()
-		} else {
-			lo, hi = t.Level(h)
-		}
-		for sw := lo; sw < hi; sw++ {
-			if a.atMost(sw) < a.g.Nodes {
-				continue
-			}
-			p, ok := a.under(t.Switches[sw].LeafLo, t.Switches[sw].LeafHi, best.cost)
-			if ok && p.cost.Less(best.cost) {
-				best, found = p, true
-			}
-		}
-		if found {
-			best.cost.Height = h
-			return best, true
+	if a.height > top {
+		return place{}, false
+	}
+	// Bins themselves: every switch of their height, and lower ones that nothing joins below it.
+	if p, ok := a.oneBin(); ok {
+		return p, true
+	}
+	for h := a.height + 1; h <= top; h++ {
+		if p, ok := a.atHeight(h); ok {
+			return p, true
 		}
 	}
 	return place{}, false
+}
+
+// atHeight is the best place under one switch of height h, of several bins.
+func (a *ask) atHeight(h int) (place, bool) {
+	t := a.s.lay.tree
+	var best place
+	var first, next candidate // the best so far, while it is the only one with so few bins; and the one at hand
+	lo, hi := t.Level(h)
+	for sw := lo; sw < hi; sw++ {
+		if a.atMost(sw) < a.g.Nodes || !a.gather(&next, t.Switches[sw].LeafLo, t.Switches[sw].LeafHi) {
+			continue
+		}
+		switch {
+		case first.n == 0 && best.picks == nil, next.n < max(first.n, best.cost.Leaves):
+			best, first, next = place{}, next, first
+		case next.n == max(first.n, best.cost.Leaves):
+			// Two with as few: only now is it worth to work out what each would leave.
+			if first.n > 0 {
+				best, first.n = a.choose(&first), 0
+			}
+			if !a.g.Spread && best.cost.Left == 0 && best.cost.Broken == 0 {
+				continue
+			}
+			if p := a.choose(&next); a.better(p.cost, best.cost) {
+				best = p
+			}
+		}
+	}
+	if first.n > 0 {
+		best = a.choose(&first)
+	}
+	return best, best.picks != nil
+}
+
+// A candidate is a switch that holds the gang, its bins counted.
+type candidate struct {
+	lo, hi int32
+	kinds  kinds
+	n      int // bins at least; 0: there is no candidate
+}
+
+// gather counts the bins of leaves lo ≤ l < hi into c; false when they do not hold the gang, or only in more leaves than
+// --switches allows.
+func (a *ask) gather(c *candidate, lo, hi int32) bool {
+	c.lo, c.hi, c.kinds.list = lo, hi, c.kinds.list[:0]
+	total := 0
+	for l := lo; l < hi; {
+		b, next := a.bin(l)
+		if b.cap > 0 {
+			c.kinds.add(b)
+			total += b.cap
+		}
+		l = next
+	}
+	if total < a.need {
+		return false
+	}
+	c.n = c.kinds.fewest(a.need)
+	return !a.g.insists() || c.n <= a.g.Switches
+}
+
+// choose is the best choice of bins of c.
+func (a *ask) choose(c *candidate) place {
+	p := place{lo: c.lo, hi: c.hi, picks: c.kinds.choose(a.need, c.n, a.g.Spread)}
+	p.cost.Leaves = c.n
+	for _, k := range p.picks {
+		p.cost.Left += k.nodes * k.n
+		p.cost.Broken += one(k.broken) * k.n
+	}
+	p.cost.Left -= a.g.Nodes
+	return p
 }
 
 // oneBin is the best single bin that holds the whole gang.
@@ -62,7 +118,7 @@ func (a *ask) oneBin() (best place, found bool) {
 			}
 			if !found || a.better(p.cost, best.cost) {
 				best, found = p, true
-				best.picks = append(best.picks[:0], pick{b, 1})
+				best.picks = append(best.picks[:0], pick{b, key(b), 1})
 			}
 		}
 		l = next
@@ -78,58 +134,20 @@ func (a *ask) better(c, d Cost) bool {
 	return c.Less(d)
 }
 
-// under is the best choice of bins among leaves lo ≤ l < hi; false when they do not hold the gang, or need more bins than
-// the best so far or than --switches allows.
-func (a *ask) under(lo, hi int32, best Cost) (place, bool) {
-	var kinds kinds
-	total := 0
-	for l := lo; l < hi; {
-		b, next := a.bin(l)
-		if b.cap > 0 {
-			kinds.add(b)
-			total += b.cap
-		}
-		l = next
-	}
-	if total < a.need {
-		return place{}, false
-	}
-	n := kinds.fewest(a.need)
-	if n > best.Leaves || a.g.insists() && n > a.g.Switches {
-		return place{}, false
-	}
-	p := place{lo: lo, hi: hi, picks: kinds.choose(a.need, n, a.g.Spread)}
-	p.cost.Leaves = n
-	for _, k := range p.picks {
-		p.cost.Left += k.nodes * k.n
-		p.cost.Broken += one(k.broken) * k.n
-	}
-	p.cost.Left -= a.g.Nodes
-	return p, true
-}
-
 // anywhere places a gang for which closeness is worth nothing: it fills the bins with least room first, so that wide gangs
 // find the others whole.
 func (a *ask) anywhere() (place, bool) {
-	var kinds kinds
-	leaves := a.s.lay.tree.Leaves()
-	for l := int32(0); l < leaves; {
-		b, next := a.bin(l)
-		if b.cap > 0 {
-			kinds.add(b)
-		}
-		l = next
+	var c candidate
+	if !a.gather(&c, 0, a.s.lay.tree.Leaves()) {
+		return place{}, false
 	}
-	p := place{hi: leaves, picks: kinds.smallest(a.need)}
-	if p.picks == nil {
-		return p, false
-	}
+	p := place{lo: c.lo, hi: c.hi, picks: c.kinds.smallest(a.need)}
 	n := 0
 	for _, k := range p.picks {
 		n += k.n
 	}
 	if a.g.insists() && n > a.g.Switches {
-		return a.under(0, leaves, Cost{Leaves: a.g.Switches})
+		return a.choose(&c), true
 	}
 	return p, true
 }

@@ -79,7 +79,7 @@ func (r *reader) group(level []*vertex, n int) []*vertex {
 		}
 		name := first(part[0]) + ".." + last(part[len(part)-1])
 		for r.byName[name] != nil {
-			name += "'"
+			name += "+"
 		}
 		v := r.vertex(name, part[0].at)
 		v.aggregate = true

@@ -3,6 +3,7 @@ package topo
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,13 +13,13 @@ const MaxGPUs = 32
 
 // A Shape says how the GPUs of one model of node hang together. Masks have bit i for the GPU of index i.
 type Shape struct {
-	Name   string
-	GPUs   int
-	Memory int      // GiB of one GPU; 0: not known
-	Shards int      // time-slice parts that one GPU counts for; 0: it cannot be time-sliced
-	MIG    uint32   // those in MIG mode: they are had in instances only
-	NVLink []uint32 // by GPU: those it reaches over NVLink, by a direct link or a switch in the node
-	Near   []uint32 // by GPU: those under its PCIe root or in its NUMA node
+	Name   string   `json:"name"`
+	GPUs   int      `json:"gpus"`
+	Memory int      `json:"memory,omitempty"` // GiB of one GPU; 0: not known
+	Shards int      `json:"shards,omitempty"` // time-slice parts that one GPU counts for; 0: it cannot be time-sliced
+	MIG    uint32   `json:"mig,omitempty"`    // those in MIG mode: they are had in instances only
+	NVLink []uint32 `json:"nvlink"`           // by GPU: those it reaches over NVLink, by a direct link or a switch in the node
+	Near   []uint32 `json:"near"`             // by GPU: those under its PCIe root or in its NUMA node
 
 	pick [][]uint8 // best choice by mask of free GPUs and number wanted; nil above 8 GPUs
 }
@@ -74,6 +75,27 @@ func (s *Shape) Joined(mask uint32) bool {
 			return false
 		}
 	}
+	return true
+}
+
+// Equal reports whether both say the same.
+func (s *Shape) Equal(o *Shape) bool {
+	return s.Name == o.Name && s.GPUs == o.GPUs && s.Memory == o.Memory && s.Shards == o.Shards && s.MIG == o.MIG &&
+		slices.Equal(s.NVLink, o.NVLink) && slices.Equal(s.Near, o.Near)
+}
+
+// Ready makes a shape usable that was not made by one of this package's functions, as one read from JSON, and reports
+// whether it can be: a mask for each GPU, and no link to one that is not there.
+func (s *Shape) Ready() bool {
+	if s == nil || s.GPUs < 0 || s.GPUs > MaxGPUs || len(s.NVLink) != s.GPUs || len(s.Near) != s.GPUs || s.MIG&^s.All() != 0 {
+		return false
+	}
+	for i := range s.GPUs {
+		if (s.NVLink[i]|s.Near[i])&^(s.All()&^(1<<i)) != 0 {
+			return false
+		}
+	}
+	s.table()
 	return true
 }
 

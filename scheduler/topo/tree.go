@@ -26,7 +26,7 @@ type Tree struct {
 // A Switch is a vertex of the tree. Height 0 is a leaf: it has nodes and no switch below it. Any other is one higher than
 // its highest child.
 type Switch struct {
-	Name             string // empty for a leaf that no file names
+	Name             string // empty for a leaf that stands for one node outside the tree
 	Height           int
 	Parent           int32   // None at the top
 	Children         []int32 // empty for a leaf
@@ -107,6 +107,6 @@ func (t *Tree) Up(sw int32, h int) int32 {
 // Flat is the tree of a fleet without a topology: one leaf over all nodes, in the order given.
 func Flat(nodes []string) *Tree {
 	d := &draft{}
-	d.vertex("", 1).nodes = nodes
+	d.vertex("all", 1).nodes = nodes
 	return d.build(nil)
 }

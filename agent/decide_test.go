@@ -11,11 +11,19 @@ import (
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/cpu"
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
+	"github.com/assay-gpu/assay/checks/kernel"
+	"github.com/assay-gpu/assay/checks/memory"
+	"github.com/assay-gpu/assay/checks/mounts"
+	"github.com/assay-gpu/assay/checks/nvme"
 	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/port"
+	"github.com/assay-gpu/assay/checks/processes"
 	"github.com/assay-gpu/assay/checks/recovery"
 	"github.com/assay-gpu/assay/checks/rowremap"
+	"github.com/assay-gpu/assay/checks/timesync"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -84,13 +92,23 @@ func wellState() State {
 }
 
 func wellSnapshot() catalog.Snapshot {
-	s := catalog.Snapshot{Node: "n1", BootID: "boot-1", Driver: "550.1", Init: driver.Init{OK: true}, Count: 2, At: time.Unix(1_700_000_000, 0)}
+	s := catalog.Snapshot{Node: "n1", BootID: "boot-1", Driver: "550.1", Init: driver.Init{OK: true}, Count: 2, At: time.Unix(1_700_000_000, 0), Host: wellHost()}
 	for _, g := range wellGPUs() {
 		s.GPUs = append(s.GPUs, catalog.GPUState{
 			GPU: g, ECC: ecc.Reading{Have: checks.Read, Enabled: true, HaveSRAM: checks.Read}, RowRemap: rowremap.Reading{Have: checks.Read}, Recovery: recovery.Reading{Have: checks.Read},
 		})
 	}
 	return s
+}
+
+// wellHost is a node without a fault: no ports, no disks, and nothing wrong with the rest.
+func wellHost() catalog.HostState {
+	none := port.Reading{Have: checks.NotSupported}
+	return catalog.HostState{
+		Infiniband: none, Ethernet: none, Mounts: mounts.Reading{Have: checks.Read}, Memory: memory.Reading{Have: checks.Read, EDAC: checks.NotSupported},
+		CPU: cpu.Reading{Have: checks.Read, Clock: "tsc"}, Processes: processes.Reading{Have: checks.Read}, Kernel: kernel.Reading{Have: checks.Read},
+		NVMe: nvme.Reading{Have: checks.NotSupported}, TimeSync: timesync.Reading{Have: checks.Read, Synced: true},
+	}
 }
 
 // story applies one word of a directive.

@@ -11,9 +11,11 @@ func Reboot(dir string) error {
 		for i := range s.GPUs {
 			s.GPUs[i].reboot()
 		}
-		if !keeps(&s.Persists, &s.HealsAfterReboots) {
+		keep := keeps(&s.Persists, &s.HealsAfterReboots)
+		if !keep {
 			s.Init = ""
 		}
+		s.Host.reboot(keep)
 		return s.boot(dir)
 	})
 }

@@ -9,7 +9,9 @@
 //	nvml.calls         how often each NVML function was called, counted by the library
 //	libnvidia-ml.so.1  a link to the library, or a copy without some symbols
 //	kmsg               the kernel log as /dev/kmsg gives it
-//	sysfs/             bus/pci/devices and class/dmi/id
+//	sysfs/             bus/pci/devices, class/dmi/id, class/{infiniband,net,nvme} and devices/system
+//	proc/              mounts, memory, taint and the processes that are stuck
+//	calls/             what statfs of each mount and adjtimex say; a fifo for one that never comes back
 //	boot_id            as /proc/sys/kernel/random/boot_id
 //	lock               held while one of the above is changed
 package sim
@@ -27,13 +29,15 @@ type Paths struct {
 	Sysfs   string // /sys
 	BootID  string // /proc/sys/kernel/random/boot_id
 	Library string // libnvidia-ml.so.1
+	Proc    string // /proc
+	Calls   string // the answers of system calls, as files
 }
 
 // In names the files in a node's directory.
 func In(dir string) Paths {
 	return Paths{
 		Kmsg: filepath.Join(dir, "kmsg"), Sysfs: filepath.Join(dir, "sysfs"),
-		BootID: filepath.Join(dir, "boot_id"), Library: filepath.Join(dir, "libnvidia-ml.so.1"),
+		BootID: filepath.Join(dir, "boot_id"), Proc: filepath.Join(dir, "proc"), Calls: filepath.Join(dir, "calls"), Library: filepath.Join(dir, "libnvidia-ml.so.1"),
 	}
 }
 

@@ -15,9 +15,12 @@ func (sc Scenario) Node(node string) (State, error) {
 	if sc.names != nil && !sc.names[node] {
 		return State{}, fmt.Errorf("node %s is not among the scenario's nodes: %s", node, sc.Nodes)
 	}
-	s := State{Node: node, Model: sc.Model, Driver: sc.Driver, NodeSerial: hostSerial(node)}
+	s := State{Node: node, Model: sc.Model, Driver: sc.Driver, NodeSerial: hostSerial(node), Host: newHost()}
 	count, changes := sc.Count, []map[int]GPUChange{sc.GPUs}
 	merge(&s, sc.NodeChange)
+	if err := s.Host.change(sc.Host); err != nil {
+		return s, fmt.Errorf("scenario's host: %w", err)
+	}
 	for _, o := range sc.Overrides {
 		if !o.names[node] {
 			continue
@@ -29,6 +32,9 @@ func (sc Scenario) Node(node string) (State, error) {
 			count = o.Count
 		}
 		merge(&s, o.NodeChange)
+		if err := s.Host.change(o.Host); err != nil {
+			return s, fmt.Errorf("scenario's override of %s: host: %w", o.Nodes, err)
+		}
 		changes = append(changes, o.GPUs)
 	}
 	for i := range count {

@@ -43,6 +43,11 @@ func (ev Event) play(dir string) error {
 			return err
 		}
 	}
+	if ev.Host != nil {
+		if err := ChangeHost(dir, *ev.Host); err != nil {
+			return err
+		}
+	}
 	if ev.FallOffBus != nil {
 		if err := FallOffBus(dir, *ev.FallOffBus); err != nil {
 			return err

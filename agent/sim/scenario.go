@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -25,6 +26,7 @@ import (
 //	    gpus: {0: {hang: nvmlDeviceGetRemappedRows, heals_after_reboots: 1}}
 //	events:
 //	  - {after: 20s, nodes: gpu001, fall_off_bus: 3}
+//	  - {after: 30s, nodes: gpu006, host: {ports: {mlx5_3: {down: true}}}}
 //	  - {after: 40s, nodes: gpu005, set: {gpu: 2, recovery_action: 1}, xid: {gpu: 2, code: 95}}
 type Scenario struct {
 	Model      string            `yaml:"model"`  // see Models
@@ -33,6 +35,7 @@ type Scenario struct {
 	Nodes      string            `yaml:"nodes"`  // a hostlist; empty: any node
 	NodeChange `yaml:",inline"`  // node_serial is refused here: each node has its own
 	GPUs       map[int]GPUChange `yaml:"gpus"` // by index, on every node
+	Host       HostChange        `yaml:"host"` // of every node
 	Overrides  []Override        `yaml:"overrides"`
 	Events     []Event           `yaml:"events"`
 
@@ -46,6 +49,7 @@ type Override struct {
 	Count      int    `yaml:"count"`
 	NodeChange `yaml:",inline"`
 	GPUs       map[int]GPUChange `yaml:"gpus"`
+	Host       HostChange        `yaml:"host"`
 
 	names map[string]bool
 }
@@ -57,6 +61,7 @@ type Event struct {
 	Nodes      string        `yaml:"nodes" json:"nodes,omitempty"` // a hostlist; empty: every node
 	Node       string        `yaml:"node" json:"-"`                // the same, for one
 	Set        *EventSet     `yaml:"set" json:"set,omitempty"`
+	Host       *HostChange   `yaml:"host" json:"host,omitempty"`
 	FallOffBus *int          `yaml:"fall_off_bus" json:"fall_off_bus,omitempty"` // the GPU is lost, with the driver's lines
 	XID        *EventXID     `yaml:"xid" json:"xid,omitempty"`
 	Kmsg       string        `yaml:"kmsg" json:"kmsg,omitempty"` // a kernel log line, without the prefix
@@ -132,6 +137,7 @@ func (v validator) scenario(sc *Scenario) {
 		v.add("driver", "%q: want a version, as 550.54.15", sc.Driver)
 	}
 	v.gpus("gpus", sc.GPUs, sc.Count)
+	v.host("host", sc.Host)
 	most := sc.Count
 	for i := range sc.Overrides {
 		o, at := &sc.Overrides[i], fmt.Sprintf("overrides[%d]", i)
@@ -152,6 +158,7 @@ func (v validator) scenario(sc *Scenario) {
 		}
 		v.changes(at+".", o.NodeChange)
 		v.gpus(at+".gpus", o.GPUs, count)
+		v.host(at+".host", o.Host)
 	}
 	for i := range sc.Events {
 		v.event(fmt.Sprintf("events[%d]", i), &sc.Events[i], sc.names, most)
@@ -222,6 +229,17 @@ func (v validator) gpu(path string, i, count int) {
 	}
 }
 
+// host tries the change on a healthy host.
+func (v validator) host(path string, c HostChange) {
+	h := newHost()
+	var e *ChangeError
+	if err := h.change(c); errors.As(err, &e) {
+		for _, f := range e.Faults {
+			v.add(path, "%s", f)
+		}
+	}
+}
+
 func (v validator) event(at string, ev *Event, all map[string]bool, count int) {
 	if ev.After < 0 {
 		v.add(at+".after", "want 0s or more")
@@ -233,14 +251,17 @@ func (v validator) event(at string, ev *Event, all map[string]bool, count int) {
 		ev.Nodes = ev.Node
 	}
 	ev.names = v.within(at+".nodes", v.nodes(at+".nodes", ev.Nodes, true), all)
-	if ev.Set == nil && ev.FallOffBus == nil && ev.XID == nil && ev.Kmsg == "" && ev.Reset == nil && !ev.Reboot {
-		v.add(at, "does nothing; give set, fall_off_bus, xid, kmsg, reset or reboot")
+	if ev.Set == nil && ev.Host == nil && ev.FallOffBus == nil && ev.XID == nil && ev.Kmsg == "" && ev.Reset == nil && !ev.Reboot {
+		v.add(at, "does nothing; give set, host, fall_off_bus, xid, kmsg, reset or reboot")
 	}
 	if ev.Set != nil {
 		v.gpu(at+".set.gpu", ev.Set.GPU, count)
 		for _, f := range ev.Set.faults() {
 			v.add(at+".set."+f.key, "%s", f.message)
 		}
+	}
+	if ev.Host != nil {
+		v.host(at+".host", *ev.Host)
 	}
 	if ev.FallOffBus != nil {
 		v.gpu(at+".fall_off_bus", *ev.FallOffBus, count)

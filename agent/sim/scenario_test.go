@@ -192,7 +192,7 @@ func TestTheDocumentedScenario(t *testing.T) {
 		text.WriteString(line)
 	}
 	sc, err := ParseScenario("example", []byte(text.String()))
-	if err != nil || len(sc.Overrides) != 2 || len(sc.Events) != 2 {
+	if err != nil || len(sc.Overrides) != 2 || len(sc.Events) != 3 {
 		t.Errorf("got %+v, %v", sc, err)
 	}
 }

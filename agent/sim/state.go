@@ -20,6 +20,7 @@ type State struct {
 	Library    string    `json:"library"` // the library that DIR/libnvidia-ml.so.1 stands for
 	NodeFaults
 	GPUs   []GPU   `json:"gpus"`
+	Host   Host    `json:"host"`
 	Events []Event `json:"events,omitempty"` // for Run
 }
 
@@ -90,6 +91,9 @@ func (s State) save(dir string) error {
 	}
 	if err := s.writeSysfs(In(dir).Sysfs); err != nil {
 		return fmt.Errorf("simulated node %s: sysfs: %w", dir, err)
+	}
+	if err := s.writeHost(dir); err != nil {
+		return fmt.Errorf("simulated node %s: host: %w", dir, err)
 	}
 	if err := replace(filepath.Join(dir, "state.json"), append(b, '\n')); err != nil {
 		return fmt.Errorf("simulated node %s: %w", dir, err)

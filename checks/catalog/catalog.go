@@ -47,6 +47,7 @@ func All() []Check {
 		rowremapChecks(),
 		eccChecks(),
 		userChecks(),
+		hostChecks(),
 		dcgmChecks(), // only when asked for: in no suite
 		xidChecks(),  // from here on the kernel log's: they are in no suite, and stand last
 		nvrmChecks(),

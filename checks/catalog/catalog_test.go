@@ -23,7 +23,7 @@ var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // healthy is a snapshot of n GPUs without a fault.
 func healthy(n int) Snapshot {
-	s := Snapshot{At: at, Node: "gpu001", BootID: "boot", Driver: "550.54.15", Init: driver.Init{OK: true}, Count: n}
+	s := Snapshot{At: at, Node: "gpu001", BootID: "boot", Driver: "550.54.15", Init: driver.Init{OK: true}, Count: n, Host: healthyHost()}
 	for i := range n {
 		s.GPUs = append(s.GPUs, GPUState{
 			GPU: checks.GPU{UUID: fmt.Sprintf("GPU-%d", i), Index: i, PCI: fmt.Sprintf("0000:%02x:00.0", i+1), Name: "NVIDIA H100"},
@@ -85,7 +85,7 @@ func TestJudge(t *testing.T) {
 			}
 		}, nil, checks.Pass, strings.TrimSpace(strings.Join(append(each("recovery", 8, "not_applicable none"), each("ecc", 8, "not_applicable none")...), "\n"))},
 		{"NVML does not start", func(s *Snapshot) {
-			*s = Snapshot{At: at, Node: "gpu001", BootID: "boot", Init: driver.Init{Err: "no library"}, Count: -1}
+			*s = Snapshot{At: at, Node: "gpu001", BootID: "boot", Init: driver.Init{Err: "no library"}, Count: -1, Host: healthyHost()}
 		}, nil, checks.Unknown,
 			"driver node unknown none\ninventory node unknown none\nrecovery node unknown none\nrowremap node unknown none\necc node unknown none"},
 		{"NVML does not start, identities known from before prove nothing", func(s *Snapshot) { s.Init = driver.Init{Err: "no library"} }, nil, checks.Unknown,
@@ -93,7 +93,8 @@ func TestJudge(t *testing.T) {
 		{"NVML hangs at init", func(s *Snapshot) { s.Init, s.Count, s.GPUs = driver.Init{HungCount: 3}, -1, nil }, nil, checks.Fail,
 			"driver node fail reboot hard\ninventory node unknown none\nrecovery node unknown none\nrowremap node unknown none\necc node unknown none"},
 		{"an empty snapshot proves nothing", func(s *Snapshot) { *s = Snapshot{} }, nil, checks.Unknown,
-			"driver node unknown none\ninventory node unknown none\nrecovery node unknown none\nrowremap node unknown none\necc node unknown none"},
+			"driver node unknown none\ninventory node unknown none\nrecovery node unknown none\nrowremap node unknown none\necc node unknown none\n" +
+				strings.ReplaceAll(hostIDs, " ", " node unknown none\n") + " node unknown none"},
 		{"policy sets the limit", func(s *Snapshot) { s.GPUs[0].RowRemap.Correctable = 4 }, func(p *policy.Policy) { p.RowRemap.MaxCorrectable = 3 }, checks.Fail, "rowremap gpu/GPU-0 fail drain"},
 		{"policy sets how often a call may hang", func(s *Snapshot) { s.GPUs[0].Call = driver.Call{Hung: "nvmlX", HungCount: 1} }, func(p *policy.Policy) { p.Agent.HungChildren = 1 }, checks.Fail, "driver gpu/GPU-0 fail reboot hard"},
 		{"hung less often than policy says", func(s *Snapshot) { s.GPUs[0].Call = driver.Call{Hung: "nvmlX", HungCount: 2} }, nil, checks.Unknown, "driver gpu/GPU-0 unknown watch"},
@@ -221,7 +222,7 @@ func TestMode(t *testing.T) {
 }
 
 func TestSuites(t *testing.T) {
-	want := []string{"driver", "inventory", "recovery", "rowremap", "ecc"}
+	want := append([]string{"driver", "inventory", "recovery", "rowremap", "ecc"}, strings.Fields(hostIDs)...)
 	for l := checks.QuickMIG; l <= checks.Intake; l++ {
 		if got := Suite(l); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", l, got, want)
@@ -239,7 +240,7 @@ func TestCoverage(t *testing.T) {
 	p := acting()
 	p.Checks = map[string]policy.Check{"inventory": {Mode: policy.Off}}
 	tested, not := Coverage(checks.Quick, Judge(s, nil, p))
-	if got, want := fmt.Sprint(tested, not), "[driver recovery rowremap] [inventory ecc]"; got != want {
+	if got, want := fmt.Sprint(tested, not), "[driver recovery rowremap "+hostIDs+"] [inventory ecc]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -315,7 +316,7 @@ func TestEveryCheckPackageIsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := map[string]bool{"kernlog": true, "catalog": true, "policy": true, "importrules": true, "strictyaml": true, "mutants": true, "checktest": true, "strike": true}
+	shared := map[string]bool{"kernlog": true, "catalog": true, "policy": true, "importrules": true, "strictyaml": true, "mutants": true, "checktest": true, "strike": true, "tally": true, "port": true}
 	for _, e := range entries {
 		if e.IsDir() && !shared[e.Name()] && e.Name() != "testdata" && !slices.Contains(IDs(), e.Name()) {
 			t.Errorf("checks/%s is not in the catalog", e.Name())

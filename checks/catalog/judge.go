@@ -29,6 +29,7 @@ func Judge(s Snapshot, expected *checks.Inventory, p policy.Policy) []checks.Fin
 	eachGPU(s, recovery.ID, false, add, func(g GPUState) checks.Finding { return recovery.Judge(g.GPU, g.Recovery) })
 	eachGPU(s, rowremap.ID, false, add, func(g GPUState) checks.Finding { return rowremap.Judge(g.GPU, g.RowRemap, p.RowRemap) })
 	eachGPU(s, ecc.ID, false, add, func(g GPUState) checks.Finding { return ecc.Judge(g.GPU, g.ECC, p.ECC) })
+	judgeHost(s.Host, add, p)
 	for i := range out {
 		place(&out[i], s.Node, s.BootID, s.At)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-gpu/assay/checks/rowremap"
 )
 
-// A Snapshot is all that one cycle read from the driver. It is a value: judging it again gives the same findings.
+// A Snapshot is all that one cycle read. It is a value: judging it again gives the same findings.
 type Snapshot struct {
 	At         time.Time   `json:"at"`
 	Node       string      `json:"node"`
@@ -21,6 +21,9 @@ type Snapshot struct {
 	Init       driver.Init `json:"init"`
 	Count      int         `json:"count"` // devices the driver counts, those it cannot open included; -1 when unread
 	GPUs       []GPUState  `json:"gpus"`  // those that could be named, by index; a hung or blocked GPU keeps its last identity
+	Host       HostState   `json:"host"`
+
+	Texts map[string]string `json:"-"` // the files that the host's readings are from, by path, as evidence
 }
 
 // A GPUState is all that one cycle read from one GPU.

@@ -163,6 +163,8 @@ func operands(n ast.Node) []ast.Expr {
 		return n.Rhs
 	case *ast.IfStmt:
 		return []ast.Expr{n.Cond}
+	case *ast.KeyValueExpr:
+		return []ast.Expr{n.Value}
 	}
 	return nil
 }

@@ -30,6 +30,16 @@ type Policy struct {
 	Baseline   Baseline             `json:"baseline" yaml:"baseline"`
 	UserChecks map[string]UserCheck `json:"user_checks,omitempty" yaml:"user_checks"` // by name; their check ids are user/NAME
 
+	Infiniband Ports     `json:"infiniband" yaml:"infiniband"`
+	Ethernet   Ports     `json:"ethernet" yaml:"ethernet"`
+	Mounts     Mounts    `json:"mounts" yaml:"mounts"`
+	Memory     Memory    `json:"memory" yaml:"memory"`
+	CPU        CPU       `json:"cpu" yaml:"cpu"`
+	Processes  Processes `json:"processes" yaml:"processes"`
+	Kernel     Kernel    `json:"kernel" yaml:"kernel"`
+	NVMe       NVMe      `json:"nvme" yaml:"nvme"`
+	TimeSync   TimeSync  `json:"timesync" yaml:"timesync"`
+
 	Agent       Agent       `json:"agent" yaml:"agent"`
 	Hooks       Hooks       `json:"hooks" yaml:"hooks"`
 	Certificate Certificate `json:"certificate" yaml:"certificate"`

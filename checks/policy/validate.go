@@ -35,6 +35,7 @@ func (v *validator) values(p Policy) {
 	v.dcgm(p.DCGM)
 	v.baseline(p.Baseline)
 	v.userChecks(p.UserChecks)
+	v.host(p)
 	v.agent(p.Agent)
 	v.hooks(p.Hooks)
 	v.certificate(p.Certificate)

@@ -90,6 +90,9 @@ func TestNoFieldGoesUnchecked(t *testing.T) {
 		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
 		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true, "Overrides": true,
 		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true, "UserChecks": true,
+		// Checked by TestHostSections.
+		"Infiniband.Ignore": true, "Infiniband.Counters": true, "Ethernet.Ignore": true, "Ethernet.Counters": true, "Mounts.Expect": true,
+		"Memory.Bytes": true, "Memory.MaxUncorrected": true, "Memory.Corrected.Max": true, "CPU.Clocks": true, "TimeSync.Require": true,
 	}
 	var walk func(path string, get func(*Policy) reflect.Value, typ reflect.Type)
 	walk = func(path string, get func(*Policy) reflect.Value, typ reflect.Type) {

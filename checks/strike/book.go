@@ -84,6 +84,17 @@ func (b *Book) Last(subject, name string, at time.Duration, on bool, gap time.Du
 	return l.For()
 }
 
+// Steady is Last with a counter that rises when the state ends: see Lasting.SeeSteady.
+func (b *Book) Steady(subject, name string, at time.Duration, on bool, beat uint64) time.Duration {
+	h := b.history(subject)
+	if h == nil {
+		return 0
+	}
+	l := h.Lasting[name].SeeSteady(at, on, beat)
+	put(&h.Lasting, name, l)
+	return l.For()
+}
+
 // Flap takes a reading of whether the subject is up.
 func (b *Book) Flap(subject, name string, at time.Duration, up bool, r FlapRule) Flaps {
 	h := b.history(subject)

@@ -150,6 +150,9 @@ func TestABookHasBounds(t *testing.T) {
 	if d := b.Last("port/more", "down", time.Hour, true, 0); d != 0 {
 		t.Errorf("a state there is no room for has lasted %s", d)
 	}
+	if d := b.Steady("port/more", "down", time.Hour, true, 1); d != 0 {
+		t.Errorf("a steady state there is no room for has lasted %s", d)
+	}
 	if f := b.Flap("port/more", "link", time.Hour, true, FlapRule{Count: 1}); f.Held || !f.Up {
 		t.Errorf("a link there is no room for: %+v", f)
 	}

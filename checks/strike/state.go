@@ -5,8 +5,9 @@ import "time"
 // A Lasting is how long a state has held. The zero value does not hold.
 type Lasting struct {
 	On    bool          `json:"on"`
-	Since time.Duration `json:"since"` // boot clock of the first reading that showed it
-	At    time.Duration `json:"at"`    // boot clock of the last
+	Since time.Duration `json:"since"`          // boot clock of the first reading that showed it
+	At    time.Duration `json:"at"`             // boot clock of the last
+	Beat  uint64        `json:"beat,omitempty"` // a counter that tells of what happened between readings
 }
 
 // See takes a reading. Readings further apart than gap say nothing of the time between them: the state then counts from
@@ -19,6 +20,17 @@ func (l Lasting) See(at time.Duration, on bool, gap time.Duration) Lasting {
 		l.Since = at
 	}
 	l.On, l.At = true, max(at, l.At)
+	return l
+}
+
+// SeeSteady takes a reading with a counter that rises when the state ends: where that has changed, the state has ended and
+// begun anew between the readings, however alike they are.
+func (l Lasting) SeeSteady(at time.Duration, on bool, beat uint64) Lasting {
+	if l.On && l.Beat != beat {
+		l = Lasting{}
+	}
+	l = l.See(at, on, 0)
+	l.Beat = beat
 	return l
 }
 

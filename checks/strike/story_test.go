@@ -117,7 +117,16 @@ func storyLasting(t *testing.T, d *datadriven.TestData) string {
 	gap := arg(t, d, "gap")
 	var l Lasting
 	return each(t, d, func(at time.Duration, rest string) string {
-		l = restart(t, l).See(at, rest == "on", gap)
+		state, beat, steady := strings.Cut(rest, " ")
+		if steady {
+			n, err := strconv.ParseUint(beat, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l = restart(t, l).SeeSteady(at, state == "on", n)
+		} else {
+			l = restart(t, l).See(at, state == "on", gap)
+		}
 		return fmt.Sprintf("for %s", l.For())
 	})
 }

@@ -120,12 +120,13 @@ func takeCapture(ctx context.Context, cfg config, stderr io.Writer) (agent.Captu
 	if found, err := atomicfile.ReadJSON(cfg.StateDir+"/desired.json", &kept); err == nil && found {
 		c.Policy, c.Expected = kept.Desired.Policy, kept.Desired.Expected
 	}
-	hw, err := openHardware(cfg, newLog(stderr, "error"))
+	hw, err := openHardware(cfg, false, newLog(stderr, "error"))
 	if err != nil {
 		return c, err
 	}
 	defer hw.close()
 	c.Tree = hw.tree
+	hw.onPolicy(c.Policy)
 	if c.Snapshot, err = hw.prober.Snapshot(ctx); err != nil {
 		c.SnapshotErr = err.Error()
 	}

@@ -30,6 +30,7 @@ type config struct {
 	StateDir      string          `yaml:"state_dir"`
 	Kmsg          string          `yaml:"kmsg"`
 	Sysfs         string          `yaml:"sysfs"`
+	Proc          string          `yaml:"proc"`
 	BootID        string          `yaml:"boot_id"`
 	NVMLLibrary   string          `yaml:"nvml_library"`
 	MetricsListen string          `yaml:"metrics_listen"`
@@ -40,12 +41,13 @@ type config struct {
 	Interval      policy.Duration `yaml:"interval"`
 	LogLevel      string          `yaml:"log_level"`
 
-	nodeGiven bool // by flag or file: the socket is then named after it
+	nodeGiven bool   // by flag or file: the socket is then named after it
+	calls     string // a simulated node's answers to system calls
 }
 
 func defaults() config {
 	return config{
-		RunDir: "/run/assay", StateDir: "/var/lib/assay/agent", Kmsg: "/dev/kmsg", Sysfs: "/sys", BootID: "/proc/sys/kernel/random/boot_id",
+		RunDir: "/run/assay", StateDir: "/var/lib/assay/agent", Kmsg: "/dev/kmsg", Sysfs: "/sys", Proc: "/proc", BootID: "/proc/sys/kernel/random/boot_id",
 		NVMLLibrary: "libnvidia-ml.so.1", RebootCommand: "systemctl reboot", ResetCommand: "nvidia-smi --gpu-reset -i {uuid}", LogLevel: "info",
 	}
 }
@@ -67,6 +69,7 @@ func hardwareFlags(c *cobra.Command) *configFlags {
 	f.set.StringVar(&f.flag.StateDir, "state-dir", d.StateDir, "identity, certificate, spool and evidence: `DIR`")
 	f.set.StringVar(&f.flag.Kmsg, "kmsg", d.Kmsg, "kernel log `FILE`")
 	f.set.StringVar(&f.flag.Sysfs, "sysfs", d.Sysfs, "sysfs `DIR`")
+	f.set.StringVar(&f.flag.Proc, "proc", d.Proc, "procfs `DIR`")
 	f.set.StringVar(&f.flag.BootID, "boot-id", d.BootID, "boot id `FILE`")
 	f.set.StringVar(&f.flag.NVMLLibrary, "nvml-library", d.NVMLLibrary, "NVML library to load: `NAME` or path")
 	f.set.StringVar(&f.flag.Sim, "sim", "", "read the simulated node in `DIR` instead of this machine")
@@ -107,7 +110,7 @@ func (f *configFlags) load() (config, error) {
 		to, from *string
 	}{
 		{"node", &c.Node, &f.flag.Node}, {"run-dir", &c.RunDir, &f.flag.RunDir}, {"state-dir", &c.StateDir, &f.flag.StateDir},
-		{"kmsg", &c.Kmsg, &f.flag.Kmsg}, {"sysfs", &c.Sysfs, &f.flag.Sysfs}, {"boot-id", &c.BootID, &f.flag.BootID},
+		{"kmsg", &c.Kmsg, &f.flag.Kmsg}, {"sysfs", &c.Sysfs, &f.flag.Sysfs}, {"proc", &c.Proc, &f.flag.Proc}, {"boot-id", &c.BootID, &f.flag.BootID},
 		{"nvml-library", &c.NVMLLibrary, &f.flag.NVMLLibrary}, {"sim", &c.Sim, &f.flag.Sim}, {"metrics-listen", &c.MetricsListen, &f.flag.MetricsListen},
 		{"reboot-command", &c.RebootCommand, &f.flag.RebootCommand}, {"reset-command", &c.ResetCommand, &f.flag.ResetCommand},
 		{"socket", &c.Socket, &f.flag.Socket}, {"log-level", &c.LogLevel, &f.flag.LogLevel},

@@ -18,9 +18,9 @@ import (
 	"github.com/assay-gpu/assay/checks/policy"
 )
 
-// hardware is the outside world: the driver, through a child, and the kernel log.
+// hardware is the outside world: the driver, through a child, the node itself, and the kernel log.
 type hardware struct {
-	prober *nvml.Supervisor
+	prober *nodeProber
 	kernel agent.KernelLog // nil when it could not be opened
 	log    *kmsg.Reader    // the same; nil likewise
 	dump   func(context.Context) ([]agent.KernelRecord, error)
@@ -28,7 +28,8 @@ type hardware struct {
 }
 
 // openHardware opens the kernel log and prepares the probe. No driver call is made here, nor ever in this process.
-func openHardware(cfg config, log *slog.Logger) (*hardware, error) {
+// remember says whether what is learned from the readings is kept; a check by hand leaves that to the daemon.
+func openHardware(cfg config, remember bool, log *slog.Logger) (*hardware, error) {
 	s, err := nvml.New(nvml.Config{
 		Argv: probeCommand(cfg.NVMLLibrary), RunDir: cfg.bootDir(), BootID: cfg.BootID, Sysfs: cfg.Sysfs, Cgroup: nvml.OwnCgroup(), Node: cfg.Node,
 		Known: agent.KnownGPUs(cfg.StateDir), Policy: policy.Default().Agent, Log: log,
@@ -36,7 +37,8 @@ func openHardware(cfg config, log *slog.Logger) (*hardware, error) {
 	if err != nil {
 		return nil, err
 	}
-	hw := &hardware{prober: s, dump: dumpKernel(cfg), log: openKernel(cfg, log), tree: sysfs.PCITree(cfg.Sysfs)}
+	p := newNodeProber(cfg, s, remember, log)
+	hw := &hardware{prober: p, dump: dumpKernel(cfg), log: openKernel(cfg, log), tree: sysfs.PCITree(cfg.Sysfs)}
 	if hw.log != nil {
 		hw.kernel = kernelLog{hw.log}
 	}
@@ -49,13 +51,14 @@ func (h *hardware) asides() []agent.Aside {
 }
 
 func (h *hardware) close() {
-	_ = h.prober.Close() // a child that cannot be ended is in the driver; nothing more can be done about it here
+	h.prober.history.Save()
+	_ = h.prober.gpus.Close() // a child that cannot be ended is in the driver; nothing more can be done about it here
 	if h.log != nil {
 		_ = h.log.Close()
 	}
 }
 
-func (h *hardware) onPolicy(p policy.Policy) { h.prober.SetPolicy(p.Agent) }
+func (h *hardware) onPolicy(p policy.Policy) { h.prober.setPolicy(p) }
 
 func (h *hardware) malformed() uint64 {
 	if h.log == nil {
@@ -65,7 +68,7 @@ func (h *hardware) malformed() uint64 {
 }
 
 func (h *hardware) probeStats() map[string]metrics.ProbeStats {
-	st := h.prober.Stats()
+	st := h.prober.gpus.Stats()
 	return map[string]metrics.ProbeStats{"nvml": {Restarts: st.Restarts, Calls: st.Calls}}
 }
 
@@ -88,11 +91,12 @@ func (c *config) simulate(given func(flag string) bool) {
 		flag string
 		to   *string
 		path string
-	}{{"kmsg", &c.Kmsg, p.Kmsg}, {"sysfs", &c.Sysfs, p.Sysfs}, {"boot-id", &c.BootID, p.BootID}, {"nvml-library", &c.NVMLLibrary, p.Library}} {
+	}{{"kmsg", &c.Kmsg, p.Kmsg}, {"sysfs", &c.Sysfs, p.Sysfs}, {"boot-id", &c.BootID, p.BootID}, {"nvml-library", &c.NVMLLibrary, p.Library}, {"proc", &c.Proc, p.Proc}} {
 		if !given(o.flag) {
 			*o.to = o.path
 		}
 	}
+	c.calls = p.Calls
 	os.Setenv(sim.EnvDir, c.Sim)
 }
 

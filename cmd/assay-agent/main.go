@@ -89,7 +89,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("assay-agent {{.Version}}\n")
 	root.SetFlagErrorFunc(flagFaults)
-	root.AddCommand(newRun(), newCheck(), newStatus(), newCapture(), newEnroll(), newProbe(), newGolden(), newSim(), newVersion())
+	root.AddCommand(newRun(), newCheck(), newStatus(), newCapture(), newForget(), newEnroll(), newProbe(), newGolden(), newSim(), newVersion())
 	root.InitDefaultCompletionCmd()
 	strictArgs(root)
 	return root

@@ -139,7 +139,7 @@ func runOnce(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	case time.Until(id.Ends) < 7*24*time.Hour:
 		log.Warn("node's identity certificate ends soon; enroll the node again", "ends", id.Ends)
 	}
-	hw, err := openHardware(cfg, log)
+	hw, err := openHardware(cfg, true, log)
 	if err != nil {
 		return err
 	}

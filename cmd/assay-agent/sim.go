@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/agent/sim/nvmllib"
+	"github.com/assay-gpu/assay/checks/strictyaml"
 	"github.com/assay-gpu/assay/golden/fakecuda"
 )
 
@@ -26,7 +27,7 @@ func newSim() *cobra.Command {
 	}
 	var dir string
 	c.PersistentFlags().StringVar(&dir, "dir", os.Getenv(sim.EnvDir), "the simulated node's `DIR` (default $"+sim.EnvDir+")")
-	c.AddCommand(simInit(&dir), simSet(&dir), simXID(&dir), simKmsg(&dir), simFallOffBus(&dir), simReset(&dir), simReboot(&dir), simRun(&dir), simShow(&dir), simLibrary(), simCUDA(&dir))
+	c.AddCommand(simInit(&dir), simSet(&dir), simHost(&dir), simXID(&dir), simKmsg(&dir), simFallOffBus(&dir), simReset(&dir), simReboot(&dir), simRun(&dir), simShow(&dir), simLibrary(), simCUDA(&dir))
 	return c
 }
 
@@ -114,6 +115,19 @@ func simSet(dir *string) *cobra.Command {
 		return sim.Set(*dir, gpu, changes)
 	})
 	c.Flags().IntVar(&gpu, "gpu", -1, "`INDEX` of the GPU; -1 is the node")
+	return c
+}
+
+func simHost(dir *string) *cobra.Command {
+	c := simDo(dir, "host CHANGE", "Change the node itself: its ports, file systems, memory, disks and processes", cobra.ExactArgs(1), func(_ *cobra.Command, args []string) error {
+		var change sim.HostChange
+		if err := strictyaml.Decode("CHANGE", []byte(args[0]), &change); err != nil {
+			return err
+		}
+		return sim.ChangeHost(*dir, change)
+	})
+	c.Example = "  assay-agent sim host --dir /tmp/gpu001 'ports: {mlx5_3: {down: true}}'\n" +
+		"  assay-agent sim host --dir /tmp/gpu001 '{mounts: {/home: {hang: true}}, stuck: {4242: {name: python, gpu: true}}}'"
 	return c
 }
 

@@ -1,0 +1,112 @@
+// Package nvme judges a node's NVMe disks: as many as policy says, or the ones this node has shown, each at work, writable and not
+// too hot.
+//
+// A controller that has failed stays in sysfs in the state dead, or goes away; both lose the disk. Temperatures are the
+// composite of the drive, its limits the drive's own. Sources: Linux drivers/nvme/host (state), Documentation/hwmon
+// (temp1_crit: the drive's critical composite temperature), Azure/azurehpc-health-checks (count).
+package nvme
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/tally"
+)
+
+// ID is the check's catalog id.
+const ID = "nvme"
+
+// A Reading is the node's NVMe disks.
+type Reading struct {
+	Have    checks.Availability `json:"have"` // NotSupported: the kernel shows no NVMe
+	Err     string              `json:"err,omitempty"`
+	Disks   []Disk              `json:"disks,omitempty"`   // by name
+	Learned []string            `json:"learned,omitempty"` // identities this node has shown; Track fills it
+}
+
+// A Disk is one NVMe controller.
+type Disk struct {
+	Name        string `json:"name"` // nvme0
+	PCI         string `json:"pci,omitempty"`
+	Model       string `json:"model,omitempty"`
+	Serial      string `json:"serial,omitempty"`
+	State       string `json:"state,omitempty"` // live, resetting, connecting, deleting, dead …; empty on kernels that do not say
+	Err         string `json:"err,omitempty"`   // why it could not be read
+	Size        uint64 `json:"size"`            // bytes of its namespaces together
+	ReadOnly    bool   `json:"read_only,omitempty"`
+	Temperature int    `json:"temperature,omitempty"` // thousandths of a degree Celsius; 0 when unread
+	Critical    int    `json:"critical,omitempty"`    // the drive's own limit, likewise
+}
+
+// Identity names the disk over boots and changed names.
+func (d Disk) Identity() string { return strings.TrimSpace(d.Model + " " + d.Serial) }
+
+// Track fills in what was learned, and learns.
+func Track(learned *[]string, r Reading) Reading {
+	for _, d := range r.Disks {
+		if id := d.Identity(); id != "" && d.Err == "" && !slices.Contains(*learned, id) {
+			*learned = append(*learned, id)
+		}
+	}
+	r.Learned = slices.Clone(*learned)
+	return r
+}
+
+// Judge does no I/O.
+func Judge(r Reading, p policy.NVMe) checks.Finding {
+	if r.Have == checks.Unread {
+		return tally.Unread(ID, "NVMe disks", r.Err)
+	}
+	t := tally.New(ID)
+	if p.Count > 0 {
+		if len(r.Disks) < p.Count {
+			t.Fault(checks.Drain, "%d disks, policy wants %d", len(r.Disks), p.Count)
+		}
+	} else {
+		for _, id := range r.Learned {
+			if !slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.Identity() == id }) && len(r.Disks) < len(r.Learned) {
+				t.Fault(checks.Drain, "disk %s is gone", id)
+			}
+		}
+	}
+	for _, d := range r.Disks {
+		judge(t, d, p)
+	}
+	if len(r.Disks) == 0 && p.Count == 0 && len(r.Learned) == 0 {
+		f := t.Finding("", "")
+		f.Verdict, f.Reason = checks.NotApplicable, "the node has no NVMe disk"
+		return f
+	}
+	return t.Finding(evidence(r), fmt.Sprintf("%d disks at work", len(r.Disks)))
+}
+
+func judge(t *tally.Tally, d Disk, p policy.NVMe) {
+	switch {
+	case d.Err != "":
+		t.Doubt("%s not read: %s", d.Name, d.Err)
+		return
+	case d.State == "dead" || strings.HasPrefix(d.State, "deleting"):
+		t.Fault(checks.Drain, "%s (%s) is %s", d.Name, d.Identity(), d.State)
+		return
+	case d.State != "live" && d.State != "":
+		t.Doubt("%s (%s) is %s", d.Name, d.Identity(), d.State)
+	}
+	if d.ReadOnly {
+		t.Fault(checks.Drain, "%s (%s) has turned read-only", d.Name, d.Identity())
+	}
+	limit := d.Critical - 1000*p.Margin
+	if d.Critical > 0 && d.Temperature >= limit {
+		t.Watch("%s (%s) is at %d °C, its limit is %d", d.Name, d.Identity(), d.Temperature/1000, d.Critical/1000)
+	}
+}
+
+func evidence(r Reading) string {
+	var lines []string
+	for _, d := range r.Disks {
+		lines = append(lines, fmt.Sprintf("%s state=%s size=%d ro=%t temperature=%d critical=%d model=%q serial=%q", d.Name, d.State, d.Size, d.ReadOnly, d.Temperature, d.Critical, d.Model, d.Serial))
+	}
+	return strings.Join(lines, "\n")
+}

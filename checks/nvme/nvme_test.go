@@ -1,0 +1,76 @@
+package nvme
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/checktest"
+	"github.com/assay-gpu/assay/checks/policy"
+)
+
+func disk(serial string, change ...func(*Disk)) Disk {
+	d := Disk{Name: "nvme" + serial, Model: "M", Serial: serial, State: "live", Size: 1e12, Temperature: 40_000, Critical: 85_000}
+	for _, c := range change {
+		c(&d)
+	}
+	return d
+}
+
+func of(ds ...Disk) Reading { return Reading{Have: checks.Read, Disks: ds} }
+
+func learned(r Reading, ids ...string) Reading { r.Learned = ids; return r }
+
+func TestJudge(t *testing.T) {
+	state := func(s string) func(*Disk) { return func(d *Disk) { d.State = s } }
+	hot := func(milli int) func(*Disk) { return func(d *Disk) { d.Temperature = milli } }
+	for _, tt := range []struct {
+		name    string
+		reading Reading
+		policy  policy.NVMe
+		want    string // verdict action
+		reason  string
+	}{
+		{"all at work", of(disk("0"), disk("1")), policy.NVMe{}, "pass none", "2 disks at work"},
+		{"never read", Reading{}, policy.NVMe{}, "unknown none", "NVMe disks not read"},
+		{"none", Reading{Have: checks.NotSupported}, policy.NVMe{}, "not_applicable none", "the node has no NVMe disk"},
+		{"none, though the class is there", of(), policy.NVMe{}, "not_applicable none", ""},
+		{"none, though policy wants one", Reading{Have: checks.NotSupported}, policy.NVMe{Count: 1}, "fail drain", "0 disks, policy wants 1"},
+		{"as many as policy wants", of(disk("0")), policy.NVMe{Count: 1}, "pass none", ""},
+		{"one fewer than policy wants", of(disk("0")), policy.NVMe{Count: 2}, "fail drain", "1 disks, policy wants 2"},
+		{"one that was there is gone", learned(of(disk("0")), "M 0", "M 1"), policy.NVMe{}, "fail drain", "disk M 1 is gone"},
+		{"all are gone, and the class with them", learned(Reading{Have: checks.NotSupported}, "M 0"), policy.NVMe{}, "fail drain", "disk M 0 is gone"},
+		{"one was changed for another", learned(of(disk("2")), "M 1"), policy.NVMe{}, "pass none", ""},
+		{"gone, and policy wants no more", learned(of(disk("0")), "M 0", "M 1"), policy.NVMe{Count: 1}, "pass none", ""},
+		{"dead", of(disk("0", state("dead"))), policy.NVMe{}, "fail drain", "nvme0 (M 0) is dead"},
+		{"being taken away", of(disk("0", state("deleting (no IO)"))), policy.NVMe{}, "fail drain", "is deleting"},
+		{"being reset", of(disk("0", state("resetting"))), policy.NVMe{}, "unknown none", "is resetting"},
+		{"a kernel that does not say", of(disk("0", state(""))), policy.NVMe{}, "pass none", ""},
+		{"read-only", of(disk("0", func(d *Disk) { d.ReadOnly = true })), policy.NVMe{}, "fail drain", "has turned read-only"},
+		{"not read", of(disk("0", func(d *Disk) { d.Err = "EIO" })), policy.NVMe{}, "unknown none", "nvme0 not read: EIO"},
+		{"almost at its limit", of(disk("0", hot(79_999))), policy.NVMe{Margin: 5}, "pass none", ""},
+		{"near its limit", of(disk("0", hot(80_000))), policy.NVMe{Margin: 5}, "pass watch", "nvme0 (M 0) is at 80 °C, its limit is 85"},
+		{"a drive without a limit", of(disk("0", func(d *Disk) { d.Critical = 0 })), policy.NVMe{Margin: 5}, "pass none", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := Judge(tt.reading, tt.policy)
+			if got := f.Verdict.String() + " " + f.Action.String(); got != tt.want || !strings.Contains(f.Reason, tt.reason) || f.Hard || f.Check != ID {
+				t.Errorf("got %s, hard %t, %q; want %s, %q", got, f.Hard, f.Reason, tt.want, tt.reason)
+			}
+		})
+	}
+}
+
+func TestTrack(t *testing.T) {
+	var ids []string
+	Track(&ids, of(disk("0"), disk("1"), disk("2", func(d *Disk) { d.Err = "EIO" }), Disk{Name: "nvme3"}))
+	r := Track(&ids, of(disk("1")))
+	if strings.Join(r.Learned, ",") != "M 0,M 1" || len(ids) != 2 {
+		t.Errorf("learned %q", r.Learned)
+	}
+}
+
+func TestFixtures(t *testing.T) {
+	judge := func(r Reading) []checks.Finding { return []checks.Finding{Judge(r, policy.NVMe{})} }
+	checktest.Three(t, ID, judge(of(disk("0"))), judge(of(disk("0", func(d *Disk) { d.State = "dead" }))), judge(Reading{Err: "EIO"}))
+}

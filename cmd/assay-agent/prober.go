@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/assay-gpu/assay/agent/history"
+	"github.com/assay-gpu/assay/agent/probe/host"
+	"github.com/assay-gpu/assay/agent/probe/nvml"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/policy"
+)
+
+// A nodeProber reads the whole node: its GPUs through the driver's child, itself through sysfs and procfs, and adds what is
+// remembered of both.
+type nodeProber struct {
+	gpus    *nvml.Supervisor
+	host    *host.Probe
+	history *history.Keeper
+	policy  atomic.Pointer[policy.Policy]
+}
+
+func newNodeProber(cfg config, gpus *nvml.Supervisor, remember bool, log *slog.Logger) *nodeProber {
+	p := &nodeProber{
+		gpus: gpus, host: host.New(host.System{Sysfs: cfg.Sysfs, Proc: cfg.Proc, Calls: cfg.calls}), history: history.Open(cfg.StateDir, !remember, log),
+	}
+	def := policy.Default()
+	p.policy.Store(&def)
+	return p
+}
+
+func (p *nodeProber) setPolicy(pol policy.Policy) {
+	p.policy.Store(&pol)
+	p.gpus.SetPolicy(pol.Agent)
+}
+
+// Snapshot reads both at once. What of the node does not answer within the time of one GPU's calls is unread in it.
+func (p *nodeProber) Snapshot(ctx context.Context) (catalog.Snapshot, error) {
+	pol := *p.policy.Load()
+	type reading struct {
+		state catalog.HostState
+		texts host.Texts
+		at    time.Duration
+	}
+	got := make(chan reading, 1)
+	go func() {
+		state, texts := p.host.Read(ctx, pol.Agent.CallDeadline.D(), pol)
+		got <- reading{state, texts, bootClock()}
+	}()
+	s, err := p.gpus.Snapshot(ctx)
+	r := <-got
+	s.Host, s.Texts = r.state, r.texts
+	if err != nil {
+		return s, err
+	}
+	return p.history.Track(s, r.at, pol), nil
+}
+
+// Quiesce ends the driver's child. Nothing of the host holds a device open.
+func (p *nodeProber) Quiesce(ctx context.Context) error { return p.gpus.Quiesce(ctx) }

@@ -102,7 +102,7 @@ func (c *Coordinator) Nodes(_ context.Context, names []string) (out []wire.Node,
 func (l *lead) wireNode(n lifecycle.Node, now time.Time) wire.Node {
 	w := wire.Node{
 		Name: n.Name, State: string(n.State), Since: n.Since, Marks: marks(n, now), Lost: n.Lost, Reasons: n.Reasons,
-		Certificate: n.Certificate, Suspended: n.Suspended, BootID: n.BootID, Driver: n.Driver, GPUs: len(n.Inventory.GPUs), Leaf: n.Leaf,
+		Certificate: n.Certificate, Suspended: n.Suspended, BootID: n.BootID, Driver: n.Driver, GPUs: len(n.Inventory.GPUs), Product: skuOf(n), Leaf: n.Leaf,
 		Deadline: n.Deadline, Owner: lifecycle.Owner(n), Effects: wirePending(l.st.effectsOf(n.Name)),
 	}
 	for _, h := range n.Holds {

@@ -11,18 +11,38 @@ import (
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/policy/policyfile"
 	"github.com/assay-gpu/assay/coordinator/client"
+	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
 func (a *app) policyCmd() *cobra.Command {
-	return a.groupCmd("policy", "Show and set thresholds, modes and budgets", "  assay policy show > policy.yaml\n  assay policy apply policy.yaml",
-		a.policyShowCmd(), a.policyApplyCmd())
+	return a.groupCmd("policy", "Show and set thresholds, modes and budgets", `  assay policy show > policy.yaml
+  assay policy diff --replay 7d policy.yaml
+  assay policy apply policy.yaml --share 5%
+  assay policy promote`,
+		a.policyShowCmd(), a.policyDiffCmd(), a.policyApplyCmd(), a.policyRolloutCmd(), a.policyPromoteCmd(), a.policyWithdrawCmd())
 }
 
 func (a *app) policyShowCmd() *cobra.Command {
+	var sku, node string
 	return a.command(spec{
 		use: "show", short: "Print the policy in force, in the form that apply reads", args: cobra.NoArgs,
-		example: "  assay policy show > policy.yaml",
+		long: `With --node: as it holds for that node, overrides applied and shares settled. With --sku: what is built in of a product,
+what most of its nodes show, and the overrides that fit it.`,
+		example: `  assay policy show > policy.yaml
+  assay policy show --node gpu003
+  assay policy show --sku H100`,
+		flags: func(cmd *cobra.Command) {
+			cmd.Flags().StringVar(&node, "node", "", "as it holds for this node")
+			cmd.Flags().StringVar(&sku, "sku", "", "what is known of this product, as H100 or \"NVIDIA H100 80GB HBM3\"")
+			cmd.MarkFlagsMutuallyExclusive("node", "sku")
+		},
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			switch {
+			case node != "":
+				return a.policyOfNode(ctx, c, node)
+			case sku != "":
+				return a.policyOfSKU(ctx, c, sku)
+			}
 			p, err := c.Policy(ctx)
 			if err != nil {
 				return err
@@ -31,40 +51,107 @@ func (a *app) policyShowCmd() *cobra.Command {
 				return a.emit(p, nil)
 			}
 			fmt.Fprintf(a.err, "policy version %d\n", p.Version)
+			if r, err := c.Rollout(ctx); err == nil && r.Policy != nil {
+				fmt.Fprintf(a.err, "policy version %d is being rolled out: assay policy rollout\n", r.Policy.Version)
+			}
 			_, err = a.out.Write(policyfile.Print(p))
 			return err
 		},
 	})
 }
 
+// policyOfNode prints the policy that a node's agent judges by, but for what it fills in of its product.
+func (a *app) policyOfNode(ctx context.Context, c *client.Client, name string) error {
+	n, err := c.Node(ctx, name)
+	if err != nil {
+		return err
+	}
+	p, err := c.Policy(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := c.Rollout(ctx)
+	if err != nil {
+		return err
+	}
+	for _, canary := range r.Nodes {
+		if canary == name {
+			p = *r.Policy
+		}
+	}
+	learned, err := c.Learned(ctx)
+	if err != nil {
+		return err
+	}
+	var set policy.Set
+	for _, l := range learned {
+		if l.SKU == n.Product {
+			set = l.Set()
+		}
+	}
+	var fits []string
+	for _, o := range p.Overrides {
+		alone := p
+		alone.Overrides = []policy.Override{o}
+		if t := policy.NewTable(alone); strings.HasPrefix(string(t.Match(name, n.Product)), "y") {
+			fits = append(fits, o.Name)
+		}
+	}
+	p = p.ForNode(name, policy.Hardware{SKU: n.Product, GPUs: n.GPUs, Accepted: n.GPUs > 0}, set)
+	if a.output == "json" {
+		return a.emit(p, nil)
+	}
+	fmt.Fprintf(a.err, "policy version %d as it holds for %s", p.Version, clean(name))
+	if n.Product != "" {
+		fmt.Fprintf(a.err, ", %d × %s", n.GPUs, clean(n.Product))
+	}
+	if len(fits) > 0 {
+		fmt.Fprintf(a.err, "; overrides: %s", clean(strings.Join(fits, ", ")))
+	}
+	fmt.Fprintln(a.err)
+	_, err = a.out.Write(policyfile.Print(p))
+	return err
+}
+
 func (a *app) policyApplyCmd() *cobra.Command {
 	var dry bool
+	var share, reason string
+	after := policy.Duration(0)
 	return a.command(spec{
 		use: "apply FILE", short: "Put a policy file in force", args: cobra.ExactArgs(1),
 		long: `The file is checked whole first: every fault in it is listed with its line, and nothing is changed. What the file
-does not set has its default. The lines that change are printed before they do.`,
+does not set has its default. The lines that change are printed before they do.
+
+With --share it holds on a share of the nodes first, drawn by their names; assay policy promote then puts it in force
+everywhere, assay policy withdraw ends it. With --after it is promoted by itself.`,
 		example: `  assay policy apply policy.yaml --dry-run
+  assay policy apply policy.yaml --share 5% --reason 'fewer rows'
   assay policy apply policy.yaml`,
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().BoolVar(&dry, "dry-run", false, "check the file and print what would change")
+			cmd.Flags().StringVar(&share, "share", "", "put it in force on this `SHARE` of the nodes first, as 5%")
+			cmd.Flags().StringVar(&reason, "reason", "", "with --share: why, for history")
+			durationFlag(cmd, &after, "after", "with --share: promote it after this time, as 24h")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
-			data, err := os.ReadFile(args[0])
-			if err != nil {
-				return &usageError{err.Error(), ""}
+			var part policy.Share
+			if share != "" {
+				if err := part.UnmarshalText([]byte(share)); err != nil {
+					return &usageError{"--" + err.Error(), ""}
+				}
+			} else if after != 0 || reason != "" {
+				return &usageError{"--after and --reason go with --share", "without --share the policy is in force everywhere at once"}
 			}
-			want, err := policyfile.Load(args[0], data)
+			want, err := loadPolicy(args[0])
 			if err != nil {
-				return &usageError{err.Error(), "nothing was changed"}
+				return err
 			}
 			have, err := c.Policy(ctx)
 			if err != nil {
 				return err
 			}
-			changes := lineDiff(string(policyfile.Print(have)), string(policyfile.Print(want)))
-			for _, l := range changes {
-				fmt.Fprintln(a.err, l)
-			}
+			changes := policyfile.Diff(have, want)
+			a.printChanges(a.err, changes)
 			if len(changes) == 0 {
 				fmt.Fprintf(a.err, "nothing changes; policy version %d stays in force\n", have.Version)
 				return a.emit(have, func() error { return nil })
@@ -72,6 +159,13 @@ does not set has its default. The lines that change are printed before they do.`
 			if dry {
 				fmt.Fprintln(a.err, "dry run: nothing was changed")
 				return nil
+			}
+			if part > 0 && part < 1 {
+				r, err := c.RollOut(ctx, wire.RolloutAsk{Policy: want, Share: part, After: after, Reason: reason})
+				if err != nil {
+					return err
+				}
+				return a.emit(r, func() error { return a.showRollout(r) })
 			}
 			now, err := c.SetPolicy(ctx, want)
 			if err != nil {
@@ -82,70 +176,20 @@ does not set has its default. The lines that change are printed before they do.`
 	})
 }
 
+// loadPolicy reads a policy file; every fault in it is in the error.
+func loadPolicy(name string) (policy.Policy, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return policy.Policy{}, &usageError{err.Error(), ""}
+	}
+	p, err := policyfile.Load(name, data)
+	if err != nil {
+		return policy.Policy{}, &usageError{err.Error(), "nothing was changed"}
+	}
+	return p, nil
+}
+
 func (a *app) policyDone(p policy.Policy) error {
 	_, err := fmt.Fprintf(a.out, "policy version %d is in force, mode %s\n", p.Version, p.Mode)
 	return err
-}
-
-// lineDiff lists the lines of two policies in print form that differ, each with the section it stands in. Print writes
-// every field in one order, so lines are told apart by their path.
-func lineDiff(old, new string) []string {
-	was, order := byPath(old)
-	is, more := byPath(new)
-	for _, p := range more {
-		if _, ok := was[p]; !ok {
-			order = append(order, p)
-		}
-	}
-	var out []string
-	for _, p := range order {
-		a, had := was[p]
-		b, has := is[p]
-		if had && (!has || a != b) {
-			out = append(out, "- "+p+": "+a)
-		}
-		if has && (!had || a != b) {
-			out = append(out, "+ "+p+": "+b)
-		}
-	}
-	return out
-}
-
-// byPath reads block YAML of nested mappings with scalar or flow values into path → value, with the order of paths.
-func byPath(text string) (map[string]string, []string) {
-	values := map[string]string{}
-	var order []string
-	type level struct {
-		indent int
-		key    string
-	}
-	var stack []level
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		body := strings.TrimLeft(line, " ")
-		if body == "" || body[0] == '#' {
-			continue
-		}
-		indent := len(line) - len(body)
-		for len(stack) > 0 && stack[len(stack)-1].indent >= indent {
-			stack = stack[:len(stack)-1]
-		}
-		key, value, _ := strings.Cut(body, ":")
-		value, _, _ = strings.Cut(value, " #")
-		value = strings.TrimSpace(value)
-		stack = append(stack, level{indent, key})
-		if value == "" {
-			continue
-		}
-		path := make([]string, len(stack))
-		for i, l := range stack {
-			path[i] = l.key
-		}
-		p := strings.Join(path, ".")
-		if _, dup := values[p]; !dup {
-			order = append(order, p)
-		}
-		values[p] = value
-	}
-	return values, order
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/api/apitest"
 	"github.com/assay-gpu/assay/coordinator/certificate"
@@ -96,12 +97,17 @@ func fill(p *apitest.Plane) {
 	for i := 1; i <= 12; i++ {
 		name := fmt.Sprintf("gpu%03d", i)
 		p.Add(wire.Node{
-			Name: name, State: "certified", Since: epoch.Add(-49 * time.Hour), GPUs: 8, Driver: "550.54.15", Leaf: "s1", BootID: "boot-" + name, LastSeen: epoch.Add(-4 * time.Second),
+			Name: name, State: "certified", Since: epoch.Add(-49 * time.Hour), GPUs: 8, Product: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", Leaf: "s1", BootID: "boot-" + name, LastSeen: epoch.Add(-4 * time.Second),
 			Certificate: &certificate.Certificate{
 				Serial: uint64(100 + i), Node: name, GPUs: []string{"GPU-" + name + "-0", "GPU-" + name + "-1"}, Level: checks.Quick, Tested: []string{"inventory", "ecc"},
 				Suite: "5f3a", Driver: "550.54.15", BootID: "boot-" + name, IssuedAt: epoch.Add(-2 * time.Hour), Expires: epoch.Add(10 * time.Hour), GraceUntil: epoch.Add(22 * time.Hour), KeyID: "k1",
 			},
 		})
+		links := int64(18)
+		if i == 9 {
+			links = 17
+		}
+		p.Shown = append(p.Shown, policy.Shown{Node: name, SKU: "NVIDIA H100 80GB HBM3", Driver: "550.54.15", Values: map[string]int64{"inventory.count": 8, "nvlink.links": links}})
 	}
 	out := func(name, state, reason, owner, id string) wire.Node {
 		return wire.Node{

@@ -158,6 +158,7 @@ type Node struct {
 	BootID      string                   `json:"boot_id,omitempty"`
 	Driver      string                   `json:"driver,omitempty"`
 	GPUs        int                      `json:"gpus"`
+	Product     string                   `json:"product,omitempty"` // of most of its GPUs, as the driver names it
 	Leaf        string                   `json:"leaf,omitempty"`
 	Slurm       *SlurmNode               `json:"slurm,omitempty"`
 	Deadline    time.Time                `json:"deadline,omitzero"`

@@ -65,6 +65,13 @@ func printMap(b *bytes.Buffer, v reflect.Value, indent string, only map[string]a
 		return
 	}
 	b.WriteByte('\n')
+	for _, k := range sortedMapKeys(v) {
+		sub, _ := only[fmt.Sprint(k)].(map[string]any)
+		printEntry(b, scalar(k), v.MapIndex(k), indent+"  ", sub)
+	}
+}
+
+func sortedMapKeys(v reflect.Value) []reflect.Value {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int {
 		if a.CanInt() {
@@ -72,20 +79,22 @@ func printMap(b *bytes.Buffer, v reflect.Value, indent string, only map[string]a
 		}
 		return strings.Compare(a.String(), b.String())
 	})
-	for _, k := range keys {
-		sub, _ := only[fmt.Sprint(k)].(map[string]any)
-		printEntry(b, scalar(k), v.MapIndex(k), indent+"  ", sub)
+	return keys
+}
+
+// listLine writes a list on one line.
+func listLine(v reflect.Value) string {
+	var items []string
+	for i := range v.Len() {
+		items = append(items, scalar(v.Index(i)))
 	}
+	return "[" + strings.Join(items, ", ") + "]"
 }
 
 // printList writes values on one line, and sections below each other.
 func printList(b *bytes.Buffer, v reflect.Value, indent string) {
 	if v.Len() == 0 || v.Type().Elem().Kind() != reflect.Struct || isText(v.Index(0)) {
-		var items []string
-		for i := range v.Len() {
-			items = append(items, scalar(v.Index(i)))
-		}
-		b.WriteString(" [" + strings.Join(items, ", ") + "]\n")
+		b.WriteString(" " + listLine(v) + "\n")
 		return
 	}
 	b.WriteByte('\n')

@@ -54,11 +54,11 @@ func (r *reader) blocks() {
 		base = r.sizes[0]
 	}
 	for _, b := range r.block {
-		if base > 0 && len(b.nodes) < base {
-			r.oddf(b.at, "block %s has %d nodes, fewer than the base block of %d", b.name, len(b.nodes), base)
+		if len(b.nodes) > 0 && len(b.nodes) < base {
+			r.oddf(b.at, "block %s has fewer nodes (%d) than the base block (%d)", b.name, len(b.nodes), base)
 		}
 		v := r.vertex(b.name, b.at)
-		v.nodes = b.nodes
+		v.nodes, v.said = b.nodes, b.said
 	}
 	level, per := slices.Clone(r.all), 1 // per: base blocks under one of level
 	for _, size := range r.sizes[min(1, len(r.sizes)):] {

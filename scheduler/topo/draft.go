@@ -18,6 +18,7 @@ type draft struct {
 type vertex struct {
 	name      string
 	at        int  // its line
+	said      bool // that it has no node
 	aggregate bool // made from BlockSizes
 	nodes     []string
 	below     []string // names of child switches

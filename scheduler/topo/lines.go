@@ -22,11 +22,15 @@ func lines(text string, fault func(at int, format string, args ...any)) []line {
 		}
 		s := strings.TrimRight(uncomment(raw), " \t\r\n")
 		if rest, ok := strings.CutSuffix(s, `\`); ok {
-			joined += rest + " "
+			joined += rest // nothing between: a list may be cut anywhere
 			continue
 		}
 		l := line{at: start}
-		for _, w := range words(joined + s) {
+		for i, w := range words(joined + s) {
+			if i == 0 && strings.EqualFold(w, "include") {
+				fault(start, "another file that this line includes is not read: put its lines here")
+				break
+			}
 			k, v, ok := strings.Cut(w, "=")
 			if !ok || k == "" {
 				fault(start, "%q is no assignment; want Key=Value", clip(w))

@@ -100,7 +100,7 @@ func (r *reader) shape(known []string) {
 		if v.parent == nil {
 			roots = append(roots, v.name)
 		}
-		if len(v.children) == 0 && len(v.nodes) == 0 {
+		if len(v.children) == 0 && len(v.nodes) == 0 && !v.said {
 			r.oddf(v.at, "%s has no node", v.name)
 		}
 		for _, n := range v.nodes {

@@ -76,8 +76,6 @@ func (r *reader) line(l line) {
 				continue
 			}
 			get[k.name] = k.value
-		case "include":
-			r.errorf(l.at, "include of %q is not followed: name the file itself, or put its lines here", clip(k.value))
 		default:
 			r.errorf(l.at, "unknown key %q; known are SwitchName, Nodes, Switches, LinkSpeed, BlockName and BlockSizes", clip(k.name))
 		}
@@ -98,6 +96,7 @@ func (r *reader) line(l line) {
 			return
 		}
 		if hasNodes == hasBelow {
+			v.said = !hasNodes
 			r.errorf(l.at, "switch %s has %s", name, map[bool]string{true: "both child switches and nodes; the nodes are left out", false: "neither child switches nor nodes"}[hasNodes])
 		}
 		if hasBelow {
@@ -116,7 +115,7 @@ func (r *reader) line(l line) {
 		if !hasNodes {
 			r.errorf(l.at, "block %s has no nodes", block)
 		}
-		v.nodes = r.hosts(l.at, "Nodes", nodes)
+		v.nodes, v.said = r.hosts(l.at, "Nodes", nodes), !hasNodes
 	case hasNodes || hasBelow:
 		r.errorf(l.at, "the line names no switch: SwitchName= or BlockName= is missing")
 	}

@@ -16,7 +16,7 @@ func (s *Shape) Pick(free uint32, k int) uint32 {
 	case s.pick != nil:
 		return uint32(s.pick[k][free])
 	}
-	return s.grow(free, k)
+	return s.search(free, k)
 }
 
 // table works out every choice of a node of up to 8 GPUs once.
@@ -61,8 +61,57 @@ func better(score [][2]int, a, b, free int) bool {
 	return (a^b)&-(a^b)&a != 0
 }
 
-// grow is Pick for large nodes: from each free GPU in turn it adds the one that brings most links, and keeps the set that
-// Pick's order puts first. Groups that are cliques, as NVLink's and NUMA's are, it finds exactly.
+// maxSets bounds exact: half of sixteen GPUs can be chosen in 12,870 ways.
+const maxSets = 13000
+
+// search is Pick for nodes of more than 8 GPUs: exact where there are few enough ways to choose, else grow.
+func (s *Shape) search(free uint32, k int) uint32 {
+	ways := 1
+	for i := range k {
+		if ways = ways * (bits.OnesCount32(free) - i) / (i + 1); ways > maxSets {
+			return s.grow(free, k)
+		}
+	}
+	return s.exact(free, k)
+}
+
+// exact tries every set of k.
+func (s *Shape) exact(free uint32, k int) uint32 {
+	var at []int
+	for m := free; m != 0; m &= m - 1 {
+		at = append(at, bits.TrailingZeros32(m))
+	}
+	var best uint32
+	var bestScore [4]int
+	choose := make([]int, k) // places in at, rising
+	for i := range choose {
+		choose[i] = i
+	}
+	for {
+		var set uint32
+		for _, i := range choose {
+			set |= 1 << at[i]
+		}
+		// Sets come in the order of their lowest indices: of equals the first stays.
+		if sc := s.score(set, free); best == 0 || less(bestScore, sc) {
+			best, bestScore = set, sc
+		}
+		i := k - 1
+		for i >= 0 && choose[i] == len(at)-k+i {
+			i--
+		}
+		if i < 0 {
+			return best
+		}
+		choose[i]++
+		for j := i + 1; j < k; j++ {
+			choose[j] = choose[j-1] + 1
+		}
+	}
+}
+
+// grow adds to each free GPU in turn the one that brings most links, and keeps the set that Pick's order puts first. It
+// may miss the best by a link.
 func (s *Shape) grow(free uint32, k int) uint32 {
 	var best uint32
 	var bestScore [4]int

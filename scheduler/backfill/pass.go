@@ -15,19 +15,20 @@ type pass struct {
 	o      Options
 	before map[string]Planned
 
-	at     *times
-	now    *scheduler.Fleet    // as it is, with all that starts in this pass
-	idle   *scheduler.Snapshot // were nobody running
-	large  int                 // nodes of the largest leaf
-	failed map[shape]bool      // does not fit now
-	first  map[shape]int32     // no earlier slot than this
+	at      *times
+	now     *scheduler.Fleet    // as it is, with all that starts in this pass
+	idle    *scheduler.Snapshot // were nobody running
+	large   int                 // nodes of the largest leaf
+	failed  map[shape]bool      // does not fit now
+	first   map[shape]int32     // no earlier slot than this
+	started map[int]bool
 
 	out Schedule
 }
 
 func newPass(snap *scheduler.Snapshot, order []Job, gate Gate, o Options, before map[string]Planned) *pass {
 	p := &pass{snap: snap, order: order, gate: gate, o: o, before: before, at: newTimes(snap, o.Window), now: snap.Edit(),
-		failed: map[shape]bool{}, first: map[shape]int32{}, out: Schedule{At: snap.Now().Unix(), Planned: map[string]Planned{}}}
+		failed: map[shape]bool{}, first: map[shape]int32{}, started: map[int]bool{}, out: Schedule{At: snap.Now().Unix(), Planned: map[string]Planned{}}}
 	t := snap.Tree()
 	for l := range t.Leaves() {
 		p.large = max(p.large, int(t.Switches[l].Hi-t.Switches[l].Lo))
@@ -119,6 +120,7 @@ func (p *pass) start(i int, j *Job, plan scheduler.Plan) {
 	if p.gate != nil {
 		p.gate.Charge(i)
 	}
+	p.started[i] = true
 	p.out.Starts = append(p.out.Starts, Start{i, plan})
 }
 

@@ -27,6 +27,8 @@ func (p *pass) why(g *scheduler.Gang, takes []scheduler.Take, slot int32) Cause 
 		return Cause{RunningJob, p.at.running[i].ID, until}
 	case i < running+reservations:
 		return Cause{Reserved, p.at.reservations[i-running].Name, until}
+	case p.started[i-running-reservations]:
+		return Cause{RunningJob, p.order[i-running-reservations].ID, until}
 	default:
 		return Cause{JobBefore, p.order[i-running-reservations].ID, until}
 	}

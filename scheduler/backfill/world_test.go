@@ -158,4 +158,3 @@ func check(t rapid.TB, snap *scheduler.Snapshot, order []Job, s *Schedule) {
 		}
 	}
 }
-

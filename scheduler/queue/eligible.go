@@ -17,6 +17,9 @@ func (q *Queue) ineligible(j *Job, now int64) Reason {
 	case j.NotBefore > now:
 		return Reason{BeginTime, fmt.Sprintf("failed to start %d times; tried again in %s", j.Attempts, span(j.NotBefore-now))}
 	}
+	if p := q.jobs[j.Behind]; p != nil && p.State == Pending {
+		return Reason{ReservedForPreemptor, fmt.Sprintf("made room for job %d, which has not started yet", p.ID)}
+	}
 	switch o, text := q.stands(j, now); o {
 	case waits:
 		return Reason{DependencyReason, text}
@@ -38,6 +41,26 @@ func (q *Queue) ineligible(j *Job, now int64) Reason {
 		}
 	}
 	return Reason{}
+}
+
+// NextChange is the next second at which some waiting job may be considered that may not be now; ok is false when time
+// alone changes nothing.
+func (q *Queue) NextChange(now int64) (at int64, ok bool) {
+	for _, id := range q.pending {
+		j := q.jobs[id]
+		times := []int64{j.Begin, j.NotBefore}
+		for _, d := range j.After.List {
+			if o := q.jobs[d.Job]; o != nil && d.Delay > 0 && o.Starts > 0 {
+				times = append(times, o.Start+d.Delay)
+			}
+		}
+		for _, t := range times {
+			if t > now && (!ok || t < at) {
+				at, ok = t, true
+			}
+		}
+	}
+	return at, ok
 }
 
 // late reports whether j can no longer end by its deadline.

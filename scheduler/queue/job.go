@@ -68,6 +68,7 @@ type Job struct {
 	NotBefore int64 // back-off
 	Expedited bool  // a gang that lost a node: first claim on its replacement
 	Bad       []Bad // nodes it failed on
+	Behind    int64 // the job that pushed it out: it does not come back before that one has started; 0: none
 	Why       Reason
 
 	assoc quota.ID

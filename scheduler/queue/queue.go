@@ -24,6 +24,7 @@ type Queue struct {
 
 	reservations []Reservation
 	early        map[string]earlyFailures
+	quotas       bool  // somebody owns something, so that others can borrow
 	ticked       int64 // until when usage is in the history
 }
 
@@ -36,7 +37,7 @@ func New(cfg Config, tree *quota.Tree, now int64) (*Queue, error) {
 	}
 	q := &Queue{cfg: cfg, max: cfg.maxima(), tree: tree, history: quota.NewHistory(tree, cfg.HalfLife),
 		jobs: map[int64]*Job{}, arrays: map[int64][]int64{}, tasksRunning: map[int64]int{}, byName: map[string][]int64{},
-		early: map[string]earlyFailures{}, ticked: now}
+		early: map[string]earlyFailures{}, ticked: now, quotas: hasQuotas(tree)}
 	q.budget = newBudget(&q.cfg, tree)
 	return q, nil
 }
@@ -181,6 +182,7 @@ func (q *Queue) Start(id int64, now int64) error {
 	q.age(j, false, now)
 	j.State, j.Start, j.End, j.Why, j.Expedited = Running, now, 0, Reason{}, false
 	j.Starts++
+	j.Behind = 0
 	q.pending, q.running = remove(q.pending, id), insert(q.running, id)
 	q.budget.Charge(j, now)
 	if j.Array != 0 {

@@ -136,13 +136,16 @@ func (l *Ledger) Borrowing(id ID, have Amounts) bool {
 	return false
 }
 
-// Borrowed is the sum, over all accounts with a nominal quota, of the GPUs they hold above what they own. Reclaiming from
-// a borrower lowers it; nothing that preempts may raise it.
+// Borrowed is the sum, over all accounts with a nominal quota and all resources, of what they hold above what they own.
+// Reclaiming from a borrower lowers it; nothing that preempts may raise it.
 func (l *Ledger) Borrowed() int64 {
 	var sum int64
 	for id := range l.tree.entries {
-		if l.tree.entries[id].Nominal[GPUs] != Unset {
-			sum += max(0, l.held[id][GPUs]-l.tree.entries[id].owns[GPUs])
+		e := &l.tree.entries[id]
+		for r := range e.Nominal {
+			if e.Nominal[r] != Unset {
+				sum += max(0, l.held[id][r]-e.owns[r])
+			}
 		}
 	}
 	return sum

@@ -158,7 +158,9 @@ func (p *pass) later(j *Job, s shape, shared bool) (Planned, bool) {
 	if shared {
 		ask.From = max(ask.From, p.first[s])
 	}
-	ask.Until = p.at.grid.Slots() - 1
+	if ask.Until = p.at.grid.Slots() - 1; ask.From > ask.Until {
+		return Planned{}, false
+	}
 	var next Planned
 	p.out.Sweeps++
 	slot, ok := p.at.busy.Sweep(ask, func(fit timemap.Fit) bool {
@@ -170,8 +172,10 @@ func (p *pass) later(j *Job, s shape, shared bool) (Planned, bool) {
 		next = Planned{ID: j.ID, Start: start, End: start + seconds(g.Limit), Nodes: takes, Cause: p.why(&g, takes, fit.Slot)}
 		return true
 	})
-	if shared && ok {
-		p.first[s] = slot
+	if shared {
+		if p.first[s] = slot; !ok {
+			p.first[s] = p.at.grid.Slots() // nor will any of its shape find one
+		}
 	}
 	return next, ok
 }

@@ -21,13 +21,13 @@ type Map struct {
 
 	idle []int32 // nodes that had a free GPU in slot 0 when last looked at
 
-	ends  []int32 // scratch of Sweep
-	sweep sweepScratch
+	courses map[int64]course // by duration
+	sweep   sweepScratch
 }
 
 // New is a map in which all are free. gpus holds each node's mask; 0 for a node out of service.
 func New(g *Grid, gpus []uint32) *Map {
-	m := &Map{grid: g, all: gpus, claims: make([][]Claim, len(gpus)), arena: make([]Claim, 2*len(gpus))}
+	m := &Map{grid: g, courses: map[int64]course{}, all: gpus, claims: make([][]Claim, len(gpus)), arena: make([]Claim, 2*len(gpus))}
 	for i := range m.claims {
 		m.claims[i] = m.arena[2*i : 2*i : 2*i+2]
 		m.idle = append(m.idle, int32(i))

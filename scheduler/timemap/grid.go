@@ -47,16 +47,28 @@ func (g *Grid) Down(t int64) int32 {
 	return int32(sort.Search(len(g.at), func(i int) bool { return g.at[i] > t })) - 1
 }
 
-// ends says for each slot where a job ends that starts with it and runs for so many seconds, rounded against the job; a job
-// that would end beyond the window ends with it.
-func (g *Grid) ends(duration int64, into []int32) []int32 {
-	into = into[:0]
+// A course says where jobs of one duration end, rounded against them.
+type course struct {
+	ends []int32 // by the slot of the start; a job that would end beyond the window ends with it
+	last []int32 // by the slot of an end: the last start whose job ends by then, or -1
+}
+
+func (g *Grid) course(duration int64) course {
+	n := g.Slots()
+	c := course{ends: make([]int32, n), last: make([]int32, n+1)}
 	e := int32(0)
-	for s := range g.Slots() {
-		for e < g.Slots() && g.at[e] < g.at[s]+duration {
+	for s := range n {
+		for e < n && g.at[e] < g.at[s]+duration {
 			e++
 		}
-		into = append(into, e)
+		c.ends[s] = e
 	}
-	return into
+	s := int32(0)
+	for e := range n + 1 {
+		for s < n && c.ends[s] <= e {
+			s++
+		}
+		c.last[e] = s - 1
+	}
+	return c
 }

@@ -39,7 +39,11 @@ func (m *Map) Sweep(a Ask, try func(Fit) bool) (slot int32, ok bool) {
 	if a.From > last {
 		return 0, false
 	}
-	m.ends = m.grid.ends(a.Duration, m.ends)
+	way, known := m.courses[a.Duration]
+	if !known {
+		way = m.grid.course(a.Duration)
+		m.courses[a.Duration] = way
+	}
 	s := &m.sweep
 	s.reset(int(m.grid.Slots())+1, len(m.all))
 	for node := range int32(len(m.all)) {
@@ -51,7 +55,7 @@ func (m *Map) Sweep(a Ask, try func(Fit) bool) (slot int32, ok bool) {
 			until = min(until, a.Latest[node])
 		}
 		if until >= a.From {
-			m.starts(node, a, until)
+			m.starts(node, a, until, way.last)
 		}
 	}
 	count := 0
@@ -64,7 +68,7 @@ func (m *Map) Sweep(a Ask, try func(Fit) bool) (slot int32, ok bool) {
 			s.free[node>>6] |= 1 << (node & 63)
 			count++
 		}
-		if count >= a.Count && (len(s.gain[at]) > 0 || at == a.Also && at > 0) && try(Fit{Slot: at, End: m.ends[at], Free: s.free, Count: count}) {
+		if count >= a.Count && (len(s.gain[at]) > 0 || at == a.Also && at > 0) && try(Fit{Slot: at, End: way.ends[at], Free: s.free, Count: count}) {
 			return at, true
 		}
 	}
@@ -119,14 +123,48 @@ func (s *sweepScratch) reset(slots, nodes int) {
 
 // starts notes the slots, up to until, in which the job may start on a node, as ranges: one for each stretch in which the
 // node's free GPUs do not change, so that a change is seen as a gain.
-func (m *Map) starts(node int32, a Ask, until int32) {
+func (m *Map) starts(node int32, a Ask, until int32, last []int32) {
+	has := bits.OnesCount32(m.all[node])
 	need := a.GPUs
 	if need == 0 {
-		need = bits.OnesCount32(m.all[node])
+		need = has
 	}
-	if need == 0 || bits.OnesCount32(m.all[node]) < need {
-		return
+	switch {
+	case need == 0 || has < need:
+	case need == has:
+		m.wholeStarts(node, a, until, last)
+	default:
+		m.partStarts(node, a, need, until, last)
 	}
+}
+
+// wholeStarts is starts for a job that needs all of a node: only the gaps between claims count.
+func (m *Map) wholeStarts(node int32, a Ask, until int32, last []int32) {
+	at := a.From
+	for _, c := range m.claims[node] {
+		if a.Own != 0 && c.Owner == a.Own || c.To <= at || c.GPUs&m.all[node] == 0 {
+			continue
+		}
+		if c.From > at {
+			m.note(node, at, min(last[c.From], until))
+		}
+		if at = c.To; at > until {
+			return
+		}
+	}
+	m.note(node, at, min(last[m.grid.Slots()], until))
+}
+
+// note adds the slots from first to last as good starts on a node.
+func (m *Map) note(node, first, last int32) {
+	if first <= last {
+		m.sweep.gain[first] = append(m.sweep.gain[first], node)
+		m.sweep.loss[last+1] = append(m.sweep.loss[last+1], node)
+	}
+}
+
+// partStarts is starts for a job that needs some GPUs of a node, the same ones all the time.
+func (m *Map) partStarts(node int32, a Ask, need int, until int32, last []int32) {
 	for at := a.From; at <= until; {
 		free, next := m.stretch(node, at, a.Own)
 		if bits.OnesCount32(free) < need {
@@ -143,11 +181,7 @@ func (m *Map) starts(node int32, a Ask, until int32) {
 			free &= f
 			end = n
 		}
-		good := m.lastStart(end, min(until, next-1))
-		if good >= at {
-			m.sweep.gain[at] = append(m.sweep.gain[at], node)
-			m.sweep.loss[good+1] = append(m.sweep.loss[good+1], node)
-		}
+		m.note(node, at, min(last[end], until, next-1))
 		at = next
 	}
 }
@@ -169,18 +203,4 @@ func (m *Map) stretch(node, at int32, own Owner) (free uint32, until int32) {
 		}
 	}
 	return free, until
-}
-
-// lastStart is the last slot up to most whose job ends by slot end; -1 when there is none.
-func (m *Map) lastStart(end, most int32) int32 {
-	lo, hi := int32(0), most+1 // ends rises with the slot
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if m.ends[mid] <= end {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo - 1
 }

@@ -70,8 +70,12 @@ func (p *pass) run() *Schedule {
 			continue
 		}
 		reserved++
-		if was, ok := p.before[j.ID]; ok && p.holds(j, &was) {
+		was, planned := p.before[j.ID]
+		if planned && p.holds(j, &was) {
 			p.plan(i, j, was)
+			continue
+		}
+		if p.before != nil && !planned && !j.Urgent {
 			continue
 		}
 		if next, ok := p.later(j, s, shared); ok {

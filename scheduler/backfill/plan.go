@@ -11,6 +11,7 @@ type Job struct {
 	Kept      []scheduler.Take
 	KeptUntil int64
 	NoReserve bool // tried for now only: Slurm's QOS flag NoReserve
+	Urgent    bool // gets a planned start between two plans as well: a gang that lost a node
 }
 
 // A Gate holds back jobs that a limit forbids to start. A job that it does not admit gets no planned start either, as in
@@ -79,7 +80,8 @@ func Plan(snap *scheduler.Snapshot, order []Job, gate Gate, o Options) *Schedule
 	return newPass(snap, order, gate, o, nil).run()
 }
 
-// Update makes a schedule from the one before: planned starts that still hold are kept, jobs that can start now do.
+// Update makes a schedule from the one before: planned starts that still hold are kept, those that do not are made anew in
+// their turn, and jobs that can start now do. Jobs that had no planned start get none until the next Plan, unless urgent.
 func Update(snap *scheduler.Snapshot, order []Job, gate Gate, o Options, before *Schedule) *Schedule {
 	return newPass(snap, order, gate, o, before.Planned).run()
 }

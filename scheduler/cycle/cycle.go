@@ -82,7 +82,7 @@ func (c *Cycle) round(entries []queue.Entry, now int64, before *backfill.Schedul
 	snap := c.snapshot()
 	order := make([]backfill.Job, len(entries))
 	for i, e := range entries {
-		order[i] = backfill.Job{ID: ID(e.Job.ID), Gang: c.gang(snap, e.Job), NoReserve: c.Queue.NoReserve(e.Job)}
+		order[i] = backfill.Job{ID: ID(e.Job.ID), Gang: c.gang(snap, e.Job), NoReserve: c.Queue.NoReserve(e.Job), Urgent: e.Key.Expedited}
 		if k, ok := c.kept[e.Job.ID]; ok {
 			order[i].Kept, order[i].KeptUntil = k.nodes, k.until
 		}

@@ -75,7 +75,7 @@ func (c Capture) kernelFindings() []checks.Finding {
 		known.GPUs = append(slices.Clone(c.Expected.GPUs), known.GPUs...)
 	}
 	known.Node, known.BootID = c.Node, c.BootID
-	return notable(checks.Collapse(catalog.JudgeLog(events, known, c.Tree, c.Policy)))
+	return notable(checks.Collapse(catalog.TakeBack(catalog.JudgeLog(events, known, c.Tree, c.Policy))))
 }
 
 // Names of a capture's files.

@@ -71,6 +71,7 @@ type Finding struct {
 
 	Cause int  `json:"-"` // the XID that the log line names as its cause; 0 when it names none. GroupIncidents reads it
 	Peer  bool `json:"-"` // it may be how this part sees another part's fault. GroupIncidents reads it
+	Back  bool `json:"-"` // the driver takes its verdict on this GPU back: what it asked for has been done
 }
 
 // HardFault reports whether the finding revokes a certificate: a hard Fail that is no consequence of another finding.

@@ -23,6 +23,7 @@ const (
 	ofNVRM
 	ofNIC
 	ofHost
+	ofBoot
 )
 
 // words are what the checks wait for. A check reads no line that holds none of its words, so each sentence that it knows
@@ -40,41 +41,49 @@ var words = [...]word{
 
 	{"blocked for more than ", ofHost}, {"soft lockup - CPU#", ofHost}, {"ard LOCKUP", ofHost}, {"detected stall", ofHost},
 	{"ut of memory: Kill", ofHost}, {"Memory failure: 0x", ofHost}, {"[Hardware Error]", ofHost}, {"mce: ", ofHost}, {"EDAC MC", ofHost},
+
+	{bootWord, ofBoot},
 }
+
+// bootWord stands in the kernel's first line, which begins a boot where a text holds several.
+const bootWord = "Linux version "
+
+// Holds reports whether a line may say something of ours, or that another boot begins. It allocates nothing.
+func Holds(line []byte) bool { return topics(machine, line) != 0 }
 
 // Parse reads one line, or one kmsg record, of the kernel log. It reports false for a line that says nothing of ours. It
 // never panics, whatever the bytes, and allocates nothing for a line that holds none of the words.
 func Parse(line string) (Event, bool) {
-	topics := machine.topics(line)
-	if topics == 0 {
+	met := topics(machine, line) &^ ofBoot
+	if met == 0 {
 		return nil, false
 	}
-	return parse(line, topics)
+	return parse(line, met)
 }
 
 // parse asks the checks in the order of what they know: a number before a sentence, the device that speaks before the host.
-func parse(line string, topics uint8) (Event, bool) {
-	if topics&ofXID != 0 {
+func parse(line string, met uint8) (Event, bool) {
+	if met&ofXID != 0 {
 		if e, ok := xid.Parse(line); ok {
 			return e, true
 		}
 	}
-	if topics&ofAER != 0 {
+	if met&ofAER != 0 {
 		if e, ok := aer.Parse(line); ok {
 			return e, true
 		}
 	}
-	if topics&ofNVRM != 0 {
+	if met&ofNVRM != 0 {
 		if e, ok := nvrm.Parse(line); ok {
 			return e, true
 		}
 	}
-	if topics&ofNIC != 0 {
+	if met&ofNIC != 0 {
 		if e, ok := nic.Parse(line); ok {
 			return e, true
 		}
 	}
-	if topics&ofHost != 0 {
+	if met&ofHost != 0 {
 		if e, ok := hostlog.Parse(line); ok {
 			return e, true
 		}

@@ -76,7 +76,7 @@ func TestTheMachineFindsWhatContainsFinds(t *testing.T) {
 				want |= w.topics
 			}
 		}
-		if got := m.topics(line); got != want {
+		if got := topics(m, line); got != want {
 			t.Fatalf("%q in %v: got %b, want %b", line, ws, got, want)
 		}
 	})
@@ -94,7 +94,7 @@ func FuzzPrefix(f *testing.F) {
 		if prefix != "" && !strings.ContainsAny(prefix[len(prefix)-1:], " ;") || strings.ContainsAny(prefix, "\n\\#") {
 			return // a prefix ends in a space, or in a raw record's semicolon, and is one line
 		}
-		if machine.topics(prefix) != 0 || len(prefix)+len(line) > 1000 {
+		if topics(machine, prefix) != 0 || len(prefix)+len(line) > 1000 {
 			return // a prefix that holds a message
 		}
 		got, found := Parse(prefix + line)
@@ -186,5 +186,23 @@ func TestParseAllocatesNothingForOtherLines(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { Parse(line) }); n != 0 {
 			t.Errorf("%.40q: %v allocations", line, n)
 		}
+	}
+}
+
+// BenchmarkParse is one line: what says nothing of ours, what holds a word and says nothing, and an XID. packaging/bench/kernlog.sh
+// compares whole files with grep -E.
+func BenchmarkParse(b *testing.B) {
+	for _, bb := range []struct{ name, line string }{
+		{"nothing", "[1231000.378609] usb 1-1: new high-speed USB device number 2 using xhci_hcd"},
+		{"a word", "[1231000.378609] mlx5_core 0000:4b:00.0: firmware version: 28.39.1002"},
+		{"xid", "[6100041.100012] NVRM: Xid (PCI:0000:91:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(len(bb.line)))
+			for b.Loop() {
+				Parse(bb.line)
+			}
+		})
 	}
 }

@@ -19,11 +19,11 @@ type scanner struct {
 var machine = newScanner(words[:])
 
 // topics gives the topics of the words in the line.
-func (m *scanner) topics(line string) uint8 {
+func topics[L ~string | ~[]byte](m *scanner, line L) uint8 {
 	var state uint16
 	var out uint8
 	next, found, shift := m.next, m.found, m.shift
-	for i := 0; i < len(line); i++ {
+	for i := range len(line) {
 		state = next[int(state)<<shift|int(m.class[line[i]])]
 		out |= found[state]
 	}

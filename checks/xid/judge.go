@@ -28,7 +28,7 @@ func Judge(e Event, site policy.XID) checks.Finding {
 			d = decision{action: a, note: "action set by policy"}
 		}
 	}
-	f.Action, f.Reason, f.Peer = d.action, reason(e, d.note), d.peer
+	f.Action, f.Reason, f.Peer, f.Back = d.action, reason(e, d.note), d.peer, d.back
 	switch {
 	case d.pending:
 		f.Verdict = checks.Pass
@@ -47,6 +47,7 @@ type decision struct {
 	pending bool // a repair that waits for the action; not a fault
 	soft    bool // a fault, yet the driver does not call for recovery at once
 	peer    bool // another part's fault may be the cause
+	back    bool // the driver takes its verdict back
 	note    string
 }
 
@@ -87,7 +88,7 @@ func decideVerdict(text string) decision {
 	case !known:
 		return decision{action: checks.Watch, note: fmt.Sprintf("recovery action %d is not known here", to)}
 	case to == recovery.Nothing:
-		return decision{action: checks.None, note: fmt.Sprintf("the driver takes back recovery action %d", from)}
+		return decision{action: checks.None, back: true, note: fmt.Sprintf("the driver takes back recovery action %d", from)}
 	}
 	return decision{action: action, soft: !hard, note: "the driver asks to " + name}
 }

@@ -1,0 +1,217 @@
+package logtext
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+)
+
+// jsonLine reads one object of journalctl -o json, json-sse or json-seq.
+func (r *Reader) jsonLine(b []byte) (Line, bool) {
+	b = bytes.TrimPrefix(bytes.TrimPrefix(b, []byte{0x1e}), []byte("data: "))
+	if len(b) == 0 || b[0] != '{' {
+		return Line{}, false
+	}
+	// A message that is no valid text is an array of numbers; only then do the words not stand in the line.
+	if r.o.Want != nil && !r.o.Want(b) && !numbersMessage(b) {
+		r.Known++
+		return Line{}, false
+	}
+	var o struct {
+		Message    json.RawMessage `json:"MESSAGE"`
+		Realtime   json.RawMessage `json:"__REALTIME_TIMESTAMP"`
+		Monotonic  json.RawMessage `json:"__MONOTONIC_TIMESTAMP"`
+		Source     json.RawMessage `json:"_SOURCE_MONOTONIC_TIMESTAMP"`
+		Boot       json.RawMessage `json:"_BOOT_ID"`
+		Transport  json.RawMessage `json:"_TRANSPORT"`
+		Identifier json.RawMessage `json:"SYSLOG_IDENTIFIER"`
+	}
+	if json.Unmarshal(b, &o) != nil {
+		r.Broken++
+		return Line{}, false
+	}
+	r.Known++
+	rec := record{
+		message: jsonText(o.Message), realtime: string(jsonText(o.Realtime)), monotonic: string(jsonText(o.Monotonic)), source: string(jsonText(o.Source)),
+		boot: string(jsonText(o.Boot)), transport: string(jsonText(o.Transport)), identifier: string(jsonText(o.Identifier)),
+	}
+	return r.journalLine(rec)
+}
+
+func numbersMessage(b []byte) bool {
+	i := bytes.Index(b, []byte(`"MESSAGE"`))
+	if i < 0 {
+		return false
+	}
+	rest := bytes.TrimLeft(b[i+len(`"MESSAGE"`):], " :")
+	return len(rest) > 0 && rest[0] == '['
+}
+
+// jsonText gives a field's text: a string, an array of bytes, or the first of several values.
+func jsonText(raw json.RawMessage) []byte {
+	if len(raw) == 0 {
+		return nil
+	}
+	switch raw[0] {
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			return nil
+		}
+		return []byte(s)
+	case '[':
+		var several []json.RawMessage
+		if json.Unmarshal(raw, &several) != nil || len(several) == 0 {
+			return nil
+		}
+		if several[0][0] == '"' || several[0][0] == '[' {
+			return jsonText(several[0])
+		}
+		out := make([]byte, 0, len(several))
+		for _, n := range several {
+			v, err := strconv.ParseUint(string(n), 10, 8)
+			if err != nil {
+				return nil
+			}
+			out = append(out, byte(v))
+		}
+		return out
+	}
+	return nil
+}
+
+// A record is one entry of the journal.
+type record struct {
+	message                                                  []byte
+	realtime, monotonic, source, boot, transport, identifier string
+	any                                                      bool // a field has been read
+}
+
+// journalLine makes a line of an entry; false for one that the kernel did not write.
+func (r *Reader) journalLine(rec record) (Line, bool) {
+	if r.o.Want != nil && !r.o.Want(rec.message) || len(rec.message) == 0 {
+		return Line{}, false
+	}
+	// The transport is journald's own word; the identifier is the writer's, and counts only where the other is missing.
+	ours := rec.transport == "kernel" || rec.transport == "" && rec.identifier == "kernel" || isFabricManager(rec.identifier)
+	if !ours {
+		r.Foreign++
+		return Line{}, false
+	}
+	return Line{Text: rec.message, At: rec.at(), Boot: BootID(rec.boot)}, true
+}
+
+// at is when the kernel logged the entry: journald's time of day for it, less what passed until journald had it.
+func (rec record) at() time.Time {
+	usec, err := strconv.ParseInt(rec.realtime, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	mono, err1 := strconv.ParseInt(rec.monotonic, 10, 64)
+	source, err2 := strconv.ParseInt(rec.source, 10, 64)
+	if err1 == nil && err2 == nil && mono >= source && source >= 0 {
+		usec -= mono - source
+	}
+	return time.UnixMicro(usec).UTC()
+}
+
+// nextRecord reads one entry of journalctl -o export: NAME=value lines, or NAME, eight bytes of length and that many of
+// value; an empty line ends it.
+func (r *Reader) nextRecord() (Line, bool) {
+	for {
+		b, err := r.readLine()
+		if errors.Is(err, io.EOF) && r.raw.any {
+			return r.endRecord()
+		}
+		if err != nil {
+			r.err = err
+			return Line{}, false
+		}
+		if len(b) == 0 {
+			if !r.raw.any {
+				continue
+			}
+			return r.endRecord()
+		}
+		if bytes.IndexByte(b, '=') >= 0 {
+			r.raw.take(b)
+			continue
+		}
+		name := string(b)
+		var size [8]byte
+		if _, err := io.ReadFull(r.in, size[:]); err != nil {
+			r.err = unexpected(err)
+			return Line{}, false
+		}
+		n := binary.LittleEndian.Uint64(size[:])
+		value := make([]byte, min(n, maxField))
+		if _, err := io.ReadFull(r.in, value); err != nil {
+			r.err = unexpected(err)
+			return Line{}, false
+		}
+		if left := n - uint64(len(value)) + 1; left < 1<<40 { // the rest, and the line's end
+			if _, err := io.CopyN(io.Discard, r.in, int64(left)); err != nil {
+				r.err = unexpected(err)
+				return Line{}, false
+			}
+		} else {
+			r.err = &FormError{"a field of the journal's export says it has " + strconv.FormatUint(n, 10) + " bytes"}
+			return Line{}, false
+		}
+		r.raw.field(name, value)
+	}
+}
+
+func (r *Reader) endRecord() (Line, bool) {
+	rec := r.raw
+	r.raw = record{}
+	r.Lines++
+	r.Known++
+	return r.journalLine(rec)
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (rec *record) take(b []byte) {
+	name, value, _ := bytes.Cut(b, []byte("="))
+	rec.field(string(name), bytes.Clone(value))
+}
+
+func (rec *record) field(name string, value []byte) {
+	rec.any = true
+	switch name {
+	case "MESSAGE":
+		rec.message = value
+	case "__REALTIME_TIMESTAMP":
+		rec.realtime = string(value)
+	case "__MONOTONIC_TIMESTAMP":
+		rec.monotonic = string(value)
+	case "_SOURCE_MONOTONIC_TIMESTAMP":
+		rec.source = string(value)
+	case "_BOOT_ID":
+		rec.boot = string(value)
+	case "_TRANSPORT":
+		rec.transport = string(value)
+	case "SYSLOG_IDENTIFIER":
+		rec.identifier = string(value)
+	}
+}
+
+// A FormError says that a text breaks the rules of its form.
+type FormError struct{ What string }
+
+func (e *FormError) Error() string { return "log: " + e.What }
+
+// Hint says what may help.
+func (e *FormError) Hint() string {
+	return "write the log anew: journalctl -k -o export, or -o json, or dmesg"
+}

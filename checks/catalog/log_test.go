@@ -17,49 +17,53 @@ import (
 
 // TestLog judges logs whose lines begin with seconds. The hardware stands before them: "gpu ADDRESS [UUID]", "below PORT
 // DEVICE". A line "next" hands out what has been found so far, as the agent does; "boot ID" begins another boot.
-func TestLog(t *testing.T) {
-	datadriven.RunTest(t, "testdata/log", func(t *testing.T, d *datadriven.TestData) string {
-		known := checks.Inventory{Node: "n", BootID: "b1"}
-		p := acting()
-		d.MaybeScanArgs(t, "max-corrected", &p.AER.MaxCorrected)
-		if d.HasArg("aer-off") {
-			p.Checks = map[string]policy.Check{"aer": {Mode: policy.Off}}
-		}
-		log := Log{Tree: aer.Tree{Parent: map[string]string{}}}
-		var all []checks.Finding
-		var batch []LogEvent
-		next := func() {
-			all = append(all, log.Judge(batch, known, p)...)
-			batch = nil
-		}
-		for line := range strings.Lines(d.Input) {
-			f := strings.Fields(line)
-			switch f[0] {
-			case "gpu":
-				log.Tree.GPUs = append(log.Tree.GPUs, f[1])
-				if len(f) > 2 {
-					known.GPUs = append(known.GPUs, checks.GPU{UUID: f[2], Index: len(known.GPUs), PCI: f[1]})
-				}
-			case "below":
-				log.Tree.Parent[f[2]] = f[1]
-			case "next":
-				next()
-			case "boot":
-				next()
-				known.BootID = f[1]
-			default:
-				s, err := strconv.ParseFloat(f[0], 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if e, ok := kernlog.Parse(strings.TrimSpace(line)); ok {
-					batch = append(batch, LogEvent{Event: e, At: at.Add(time.Duration(s * float64(time.Second)))})
-				}
+func TestLog(t *testing.T) { datadriven.RunTest(t, "testdata/log", judgeLines) }
+
+// TestUserReports judges what public reports of neighbouring tools show, in the same form. The numbers are those of
+// packaging/docs/user-reports.md.
+func TestUserReports(t *testing.T) { datadriven.RunTest(t, "testdata/reports", judgeLines) }
+
+func judgeLines(t *testing.T, d *datadriven.TestData) string {
+	known := checks.Inventory{Node: "n", BootID: "b1"}
+	p := acting()
+	d.MaybeScanArgs(t, "max-corrected", &p.AER.MaxCorrected)
+	if d.HasArg("aer-off") {
+		p.Checks = map[string]policy.Check{"aer": {Mode: policy.Off}}
+	}
+	log := Log{Tree: aer.Tree{Parent: map[string]string{}}}
+	var all []checks.Finding
+	var batch []LogEvent
+	next := func() {
+		all = append(all, log.Judge(batch, known, p)...)
+		batch = nil
+	}
+	for line := range strings.Lines(d.Input) {
+		f := strings.Fields(line)
+		switch f[0] {
+		case "gpu":
+			log.Tree.GPUs = append(log.Tree.GPUs, f[1])
+			if len(f) > 2 {
+				known.GPUs = append(known.GPUs, checks.GPU{UUID: f[2], Index: len(known.GPUs), PCI: f[1]})
+			}
+		case "below":
+			log.Tree.Parent[f[2]] = f[1]
+		case "next":
+			next()
+		case "boot":
+			next()
+			known.BootID = f[1]
+		default:
+			s, err := strconv.ParseFloat(f[0], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e, ok := kernlog.Parse(strings.TrimSpace(line)); ok {
+				batch = append(batch, LogEvent{Event: e, At: at.Add(time.Duration(s * float64(time.Second)))})
 			}
 		}
-		next()
-		return tell(checks.Collapse(checks.GroupIncidents(all, p.Agent.IncidentGap.D(), p.Agent.IncidentCause.D())))
-	})
+	}
+	next()
+	return tell(checks.Collapse(checks.GroupIncidents(all, p.Agent.IncidentGap.D(), p.Agent.IncidentCause.D())))
 }
 
 // tell prints findings: when, the incident's letter (upper case for its root), what, where, and why.

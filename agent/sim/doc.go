@@ -7,6 +7,7 @@
 //	state.json         all that is simulated; the truth, written by this package only
 //	nvml.state         the same for the library, in binary (nvmllib/src/state.h)
 //	nvml.calls         how often each NVML function was called, counted by the library
+//	libcuda.so.1       a link to the simulated CUDA driver, where it was built; program names what answers its calls
 //	libnvidia-ml.so.1  a link to the library, or a copy without some symbols
 //	kmsg               the kernel log as /dev/kmsg gives it
 //	sysfs/             bus/pci/devices, class/dmi/id, class/{infiniband,net,nvme} and devices/system
@@ -30,6 +31,7 @@ type Paths struct {
 	BootID  string // /proc/sys/kernel/random/boot_id
 	Library string // libnvidia-ml.so.1
 	Proc    string // /proc
+	CUDA    string // libcuda.so.1
 	Calls   string // the answers of system calls, as files
 }
 
@@ -37,7 +39,7 @@ type Paths struct {
 func In(dir string) Paths {
 	return Paths{
 		Kmsg: filepath.Join(dir, "kmsg"), Sysfs: filepath.Join(dir, "sysfs"),
-		BootID: filepath.Join(dir, "boot_id"), Proc: filepath.Join(dir, "proc"), Calls: filepath.Join(dir, "calls"), Library: filepath.Join(dir, "libnvidia-ml.so.1"),
+		BootID: filepath.Join(dir, "boot_id"), Proc: filepath.Join(dir, "proc"), Calls: filepath.Join(dir, "calls"), Library: filepath.Join(dir, "libnvidia-ml.so.1"), CUDA: filepath.Join(dir, "libcuda.so.1"),
 	}
 }
 

@@ -49,6 +49,7 @@ func All() []Check {
 		userChecks(),
 		hostChecks(),
 		dcgmChecks(), // only when asked for: in no suite
+		sdcChecks(),  // likewise
 		xidChecks(),  // from here on the kernel log's: they are in no suite, and stand last
 		nvrmChecks(),
 		aerChecks(),

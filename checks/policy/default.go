@@ -10,6 +10,7 @@ func Default() Policy {
 		AER:         defaultAER(),
 		HostLog:     defaultHostLog(),
 		DCGM:        defaultDCGM(),
+		Golden:      defaultGolden(),
 		Baseline:    defaultBaseline(),
 		Infiniband:  defaultInfiniband(),
 		Ethernet:    defaultEthernet(),

@@ -26,6 +26,7 @@ type Policy struct {
 	AER       AER       `json:"aer" yaml:"aer"`
 	HostLog   HostLog   `json:"host_log" yaml:"host_log"`
 	DCGM      DCGM      `json:"dcgm" yaml:"dcgm"`
+	Golden    Golden    `json:"golden" yaml:"golden"`
 
 	Baseline   Baseline             `json:"baseline" yaml:"baseline"`
 	UserChecks map[string]UserCheck `json:"user_checks,omitempty" yaml:"user_checks"` // by name; their check ids are user/NAME

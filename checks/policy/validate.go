@@ -33,6 +33,7 @@ func (v *validator) values(p Policy) {
 	v.aer(p.AER)
 	v.hostLog(p.HostLog)
 	v.dcgm(p.DCGM)
+	v.golden(p.Golden)
 	v.baseline(p.Baseline)
 	v.userChecks(p.UserChecks)
 	v.host(p)

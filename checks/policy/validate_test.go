@@ -38,6 +38,15 @@ func TestValidate(t *testing.T) {
 		{"an XID that does not exist", func(p *Policy) { p.XID.Actions = map[int]string{0: "none"} }, "xid.actions.0: want an XID"},
 		{"a way to ask DCGM that does not exist", func(p *Policy) { p.DCGM.Health = "on" }, `dcgm.health: "on": want one of [off standalone embedded]`},
 		{"a level of the diagnostic that does not exist", func(p *Policy) { p.DCGM.Screen = 5 }, "dcgm.screen: 5: want 1 to 4"},
+		{"a size of golden runs that does not exist", func(p *Policy) { p.Golden.Size = "huge" }, `golden.size: "huge": want one of [full reduced]`},
+		{"golden kernels with no time", func(p *Policy) { p.Golden.Within = 0 }, "golden.within: "},
+		{"a golden record of no kernel", func(p *Policy) { p.Golden.Records = []GoldenRecord{{Kernel: "k01", Capability: 90, By: "me"}} }, `golden.records[0].kernel: "k01"`},
+		{"a golden record for no GPU", func(p *Policy) {
+			p.Golden.Records = []GoldenRecord{{Kernel: "0123456789abcdef0123456789abcdef", Capability: 9, By: "me"}}
+		}, "golden.records[0].capability: 9"},
+		{"a golden record that nobody stands for", func(p *Policy) {
+			p.Golden.Records = []GoldenRecord{{Kernel: "0123456789abcdef0123456789abcdef", Capability: 90}}
+		}, "golden.records[0].by: missing"},
 		{"a DCGM code that does not exist", func(p *Policy) { p.DCGM.Actions = map[int]string{0: "none"} }, "dcgm.actions.0: want a DCGM error code"},
 		{"a DCGM code's action that does not exist", func(p *Policy) { p.DCGM.Actions = map[int]string{52: "explode"} }, `dcgm.actions.52: action "explode"`},
 		{"a user check without a command", user(func(u *UserCheck) { u.Command = nil }), "user_checks.scratch.command: want an executable"},
@@ -89,7 +98,7 @@ func TestNoFieldGoesUnchecked(t *testing.T) {
 	unlimited := map[string]bool{ // every value of these is meaningful
 		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
 		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true, "Overrides": true,
-		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true, "UserChecks": true,
+		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true, "Golden.Screen": true, "Golden.TrustSimulated": true, "Golden.Records": true, "UserChecks": true,
 		// Checked by TestHostSections.
 		"Infiniband.Ignore": true, "Infiniband.Counters": true, "Ethernet.Ignore": true, "Ethernet.Counters": true, "Mounts.Expect": true,
 		"Memory.Bytes": true, "Memory.MaxUncorrected": true, "Memory.Corrected.Max": true, "CPU.Clocks": true, "TimeSync.Require": true,

@@ -60,7 +60,7 @@ func newCheck() *cobra.Command {
 		}
 		return judgeAndPrint(c.OutOrStdout(), capt, level, only, asJSON)
 	}
-	c.AddCommand(newCheckList(), newCheckExplain(), newCheckLog(time.Now), newCheckDCGM(), newCheckUser(), newCheckImport())
+	c.AddCommand(newCheckList(), newCheckExplain(), newCheckLog(time.Now), newCheckDCGM(), newCheckGolden(), newCheckUser(), newCheckImport())
 	return c
 }
 

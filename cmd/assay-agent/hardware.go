@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-gpu/assay/agent"
 	"github.com/assay-gpu/assay/agent/metrics"
+	"github.com/assay-gpu/assay/agent/probe/golden"
 	"github.com/assay-gpu/assay/agent/probe/kmsg"
 	"github.com/assay-gpu/assay/agent/probe/nvml"
 	"github.com/assay-gpu/assay/agent/probe/sysfs"
@@ -23,6 +24,7 @@ type hardware struct {
 	prober *nodeProber
 	kernel agent.KernelLog // nil when it could not be opened
 	log    *kmsg.Reader    // the same; nil likewise
+	cuda   string          // the CUDA driver library
 	dump   func(context.Context) ([]agent.KernelRecord, error)
 	tree   aer.Tree // empty when sysfs does not show it: errors of ports are then attributed to no GPU
 }
@@ -38,7 +40,7 @@ func openHardware(cfg config, remember bool, log *slog.Logger) (*hardware, error
 		return nil, err
 	}
 	p := newNodeProber(cfg, s, remember, log)
-	hw := &hardware{prober: p, dump: dumpKernel(cfg), log: openKernel(cfg, log), tree: sysfs.PCITree(cfg.Sysfs)}
+	hw := &hardware{prober: p, cuda: cfg.CUDALibrary, dump: dumpKernel(cfg), log: openKernel(cfg, log), tree: sysfs.PCITree(cfg.Sysfs)}
 	if hw.log != nil {
 		hw.kernel = kernelLog{hw.log}
 	}
@@ -47,7 +49,7 @@ func openHardware(cfg config, remember bool, log *slog.Logger) (*hardware, error
 
 // asides are what is read beside the snapshot.
 func (h *hardware) asides() []agent.Aside {
-	return []agent.Aside{user.New(selfCommand("probe", "limits"))}
+	return []agent.Aside{user.New(selfCommand("probe", "limits")), golden.New(selfCommand("probe", "golden"), h.cuda)}
 }
 
 func (h *hardware) close() {
@@ -91,13 +93,16 @@ func (c *config) simulate(given func(flag string) bool) {
 		flag string
 		to   *string
 		path string
-	}{{"kmsg", &c.Kmsg, p.Kmsg}, {"sysfs", &c.Sysfs, p.Sysfs}, {"boot-id", &c.BootID, p.BootID}, {"nvml-library", &c.NVMLLibrary, p.Library}, {"proc", &c.Proc, p.Proc}} {
+	}{{"kmsg", &c.Kmsg, p.Kmsg}, {"sysfs", &c.Sysfs, p.Sysfs}, {"boot-id", &c.BootID, p.BootID}, {"nvml-library", &c.NVMLLibrary, p.Library}, {"proc", &c.Proc, p.Proc}, {"cuda-library", &c.CUDALibrary, p.CUDA}} {
 		if !given(o.flag) {
 			*o.to = o.path
 		}
 	}
 	c.calls = p.Calls
 	os.Setenv(sim.EnvDir, c.Sim)
+	if exists(filepath.Join(c.Sim, "state.json")) {
+		_ = linkCUDA(c.Sim) // without it there is no simulated CUDA, and golden runs say so
+	}
 }
 
 // kernelLog is the kernel log as the agent reads it.

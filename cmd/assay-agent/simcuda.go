@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-gpu/assay/agent/atomicfile"
 	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/golden/fakecuda"
 )
@@ -30,31 +33,24 @@ func simCUDA(dir *string) *cobra.Command {
 	return c
 }
 
-// placeCUDA makes a simulated node's CUDA driver ready and gives the library's path: that beside this program, else one
-// built anew in the node's directory. given says that the caller names a library of their own.
+// placeCUDA makes a simulated node's CUDA driver ready and gives the library's path, which is built if need be. given says
+// that the caller names a library of their own.
 func placeCUDA(dir string, given bool, library string) (string, error) {
 	if _, err := sim.Read(dir); err != nil {
 		return "", usage(err)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		return "", &exitError{exitUnknown, err}
-	}
-	if err := os.WriteFile(filepath.Join(dir, "program"), []byte(exe+"\n"), 0o644); err != nil {
-		return "", &exitError{exitUnknown, err}
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", usage(err)
 	}
 	os.Setenv(sim.EnvDir, abs)
+	if err := linkCUDA(abs); err != nil {
+		return "", &exitError{exitUnknown, err}
+	}
 	if given {
 		return library, nil
 	}
-	if p := filepath.Join(filepath.Dir(exe), "sim", "libcuda.so.1"); exists(p) {
-		return p, nil
-	}
-	p := filepath.Join(abs, "libcuda.so.1")
+	p := sim.In(abs).CUDA
 	if exists(p) {
 		return p, nil
 	}
@@ -62,6 +58,29 @@ func placeCUDA(dir string, given bool, library string) (string, error) {
 		return "", &exitError{exitUnknown, err}
 	}
 	return p, nil
+}
+
+// linkCUDA says in a simulated node's directory which program answers its CUDA calls: this one. Where a library was built
+// beside this program, it is the node's.
+func linkCUDA(dir string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(dir, "program")
+	if was, err := os.ReadFile(program); err != nil || string(was) != exe+"\n" {
+		if err := atomicfile.Write(program, []byte(exe+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
+	built, at := filepath.Join(filepath.Dir(exe), "sim", "libcuda.so.1"), sim.In(dir).CUDA
+	if !exists(built) || exists(at) {
+		return nil
+	}
+	if err := os.Symlink(built, at); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 func exists(path string) bool {

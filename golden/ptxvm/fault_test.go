@@ -56,8 +56,8 @@ func TestAFaultIsSeenWhereItSits(t *testing.T) {
 // Nothing heals: one result bit of the unit, flipped once at a random lane and activation, always reaches the output.
 func TestEveryFlipReachesTheOutput(t *testing.T) {
 	points := 1000
-	if testing.Short() {
-		points = 100
+	if testing.Short() || slow {
+		points = 60
 	}
 	for _, k := range kernels.All() {
 		u := unitUnderTest(t, k)

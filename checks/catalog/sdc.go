@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"time"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/sdc"
+)
+
+func sdcChecks() []Check {
+	return []Check{
+		{
+			ID: sdc.ID, Title: "every SM computes what it should", Unit: "blocks verified",
+			Doc: `Runs golden kernels on every SM and compares every word with what the CPU reference says. Each kernel is a chain in
+which one wrong bit of one step never heals. An SM that no block reached, a planted error that was not reported, any CUDA
+error and a timeout leave the verdict open. A wrong word counts when a kernel of grade prod found it, one with a stored record
+of bit-equal runs on healthy GPUs of that compute capability, and is hard when it came back in three reruns; else it is
+watched. No kernel comes with such a record so far: a site adds its own. A CPU that computes something else than the embedded
+golden is a finding against the node.`,
+			Source:  "golden/kernels; the CUDA driver API; golden/ref",
+			Applies: "GPUs of compute capability 7.0 and later with a CUDA driver; only when asked for, by hand or by policy golden.screen",
+			Action:  "drain (hard when reproduced); watch for kernels that are not of grade prod",
+			Cost:    "1 process a GPU; seconds",
+			Thresholds: []Threshold{
+				{"golden.screen", func(p policy.Policy) any { return p.Golden.Screen }},
+				{"golden.no_library", func(p policy.Policy) any { return p.Golden.NoLibrary }},
+				{"golden.records", func(p policy.Policy) any { return p.Golden.Records }},
+				{"golden.trust_simulated", func(p policy.Policy) any { return p.Golden.TrustSimulated }},
+			},
+			Revision: 1,
+			Neighbours: Neighbours{
+				NHC:        "none",
+				Gpud:       "none",
+				NVSentinel: "none of its own; DCGM's diagnostic before a job",
+				DCGM:       "diagnostic: a product is compared with the same GPU's first one, to 1e-3 in FP32 and 1e-7 in FP64",
+			},
+		},
+	}
+}
+
+// JudgeSDC judges what golden runs said of GPUs, unless policy turns the check off.
+func JudgeSDC(readings map[string]sdc.Reading, at time.Time, known checks.Inventory, p policy.Policy) []checks.Finding {
+	var fs []checks.Finding
+	for _, g := range known.GPUs {
+		g.Node = known.Node
+		f := sdc.Judge(g, readings[g.UUID], p.Golden)
+		f.At = at
+		fs = append(fs, f)
+	}
+	return aside(sdc.ID, fs, known, p)
+}

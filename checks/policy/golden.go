@@ -1,0 +1,55 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+// Golden says when golden kernels run and which of their mismatches count.
+type Golden struct {
+	Screen         bool           `json:"screen" yaml:"screen"`                   // screens run a suite: prolog for quick and standard, soak and intake for their own levels
+	Size           string         `json:"size" yaml:"size"`                       // full; reduced is for simulated GPUs
+	Within         Duration       `json:"within" yaml:"within"`                   // a prolog suite may take this long
+	NoLibrary      string         `json:"no_library" yaml:"no_library"`           // a node without libcuda.so.1: "unknown", or "not_applicable"
+	TrustSimulated bool           `json:"trust_simulated" yaml:"trust_simulated"` // kernels count as of grade prod on simulated GPUs, and only there
+	Records        []GoldenRecord `json:"records,omitempty" yaml:"records"`       // the site's own evidence for a grade
+}
+
+// A GoldenRecord is a site's record of bit-equal runs of one kernel on healthy GPUs of one compute capability. With at least
+// 3 GPUs in 2 nodes, 10,000 runs, cold and hot, and a name, it makes a mismatch of that kernel a fault there.
+type GoldenRecord struct {
+	Kernel     string `json:"kernel" yaml:"kernel"`         // digest of its code, as golden list shows it
+	Capability int    `json:"capability" yaml:"capability"` // 10 · major + minor, as 90
+	GPUs       int    `json:"gpus" yaml:"gpus"`
+	Nodes      int    `json:"nodes" yaml:"nodes"`
+	Runs       int    `json:"runs" yaml:"runs"`
+	Cold       bool   `json:"cold" yaml:"cold"`
+	Hot        bool   `json:"hot" yaml:"hot"`
+	By         string `json:"by" yaml:"by"` // who stands for it, and where the runs are kept
+}
+
+// The time is that of the prolog's quick suite, which slurmd bounds at 20 s.
+func defaultGolden() Golden {
+	return Golden{Size: "full", Within: Duration(14 * time.Second), NoLibrary: "not_applicable"}
+}
+
+func (v *validator) golden(g Golden) {
+	oneOf(v, "golden.size", g.Size, "full", "reduced")
+	oneOf(v, "golden.no_library", g.NoLibrary, "unknown", "not_applicable")
+	v.within("golden.within", g.Within, time.Second, time.Hour)
+	for i, r := range g.Records {
+		path := fmt.Sprintf("golden.records[%d]", i)
+		if len(r.Kernel) != 32 {
+			v.add(path+".kernel", "%q: want a kernel's digest, as golden list shows it", r.Kernel)
+		}
+		if r.Capability < 70 || r.Capability > 999 {
+			v.add(path+".capability", "%d: want a compute capability, as 90 for 9.0", r.Capability)
+		}
+		if r.GPUs < 0 || r.Nodes < 0 || r.Runs < 0 {
+			v.add(path, "counts below 0")
+		}
+		if r.By == "" {
+			v.add(path+".by", "missing: who stands for this record?")
+		}
+	}
+}

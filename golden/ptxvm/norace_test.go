@@ -1,0 +1,5 @@
+//go:build !race
+
+package ptxvm
+
+const slow = false

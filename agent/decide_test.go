@@ -11,18 +11,25 @@ import (
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/clocks"
 	"github.com/assay-gpu/assay/checks/cpu"
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
+	"github.com/assay-gpu/assay/checks/fabric"
 	"github.com/assay-gpu/assay/checks/kernel"
 	"github.com/assay-gpu/assay/checks/memory"
+	"github.com/assay-gpu/assay/checks/modes"
 	"github.com/assay-gpu/assay/checks/mounts"
+	"github.com/assay-gpu/assay/checks/nvlink"
 	"github.com/assay-gpu/assay/checks/nvme"
+	"github.com/assay-gpu/assay/checks/pcie"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/port"
 	"github.com/assay-gpu/assay/checks/processes"
 	"github.com/assay-gpu/assay/checks/recovery"
+	"github.com/assay-gpu/assay/checks/retired"
 	"github.com/assay-gpu/assay/checks/rowremap"
+	"github.com/assay-gpu/assay/checks/thermal"
 	"github.com/assay-gpu/assay/checks/timesync"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -96,6 +103,11 @@ func wellSnapshot() catalog.Snapshot {
 	for _, g := range wellGPUs() {
 		s.GPUs = append(s.GPUs, catalog.GPUState{
 			GPU: g, ECC: ecc.Reading{Have: checks.Read, Enabled: true, HaveSRAM: checks.Read}, RowRemap: rowremap.Reading{Have: checks.Read}, Recovery: recovery.Reading{Have: checks.Read},
+			// The rest it does not have, so that a story is about what it sets.
+			Retired: retired.Reading{Have: checks.NotSupported}, NVLink: nvlink.Reading{Have: checks.NotSupported}, PCIe: pcie.Reading{Have: checks.NotSupported},
+			Clocks: clocks.Reading{Have: checks.NotSupported}, Thermal: thermal.Reading{Core: thermal.Degrees{Have: checks.NotSupported}},
+			Modes:  modes.Reading{HavePersistence: checks.NotSupported, HaveCompute: checks.NotSupported, HaveMIG: checks.NotSupported},
+			Fabric: fabric.Reading{Have: checks.NotSupported},
 		})
 	}
 	return s

@@ -1,6 +1,9 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Reboot gives the node in dir a new boot id and an empty kernel log, and heals what a reboot heals: volatile counters
 // are zero, a pending remap and a pending ECC mode are in force, and every fault that does not persist is gone. A fault
@@ -9,7 +12,7 @@ func Reboot(dir string) error {
 	return change(dir, func(s *State) error {
 		s.Boots++
 		for i := range s.GPUs {
-			s.GPUs[i].reboot()
+			s.GPUs[i].reboot(models[s.Model])
 		}
 		keep := keeps(&s.Persists, &s.HealsAfterReboots)
 		if !keep {
@@ -33,19 +36,23 @@ func keeps(persists *bool, healsAfter *int) bool {
 	return *persists
 }
 
-func (g *GPU) reboot() {
+func (g *GPU) reboot(m model) {
 	keep := keeps(&g.Persists, &g.HealsAfterReboots)
 	g.VolatileCorrected, g.VolatileUncorrected = 0, 0
-	g.ECCEnabled = g.ECCPending
+	g.ECCEnabled, g.MIG = g.ECCPending, g.MIGPending
 	if !keep {
-		g.heal()
+		g.heal(m)
 	}
 }
 
 // heal clears all that does not stay with the board for life.
-func (g *GPU) heal() {
+func (g *GPU) heal(m model) {
 	g.RemapPending, g.RecoveryAction, g.Lost, g.Missing, g.Hang = false, 0, false, false, ""
 	g.CUDAHang, g.CUDAError = false, 0
+	was := g.Parts
+	g.Parts = m.healthy()
+	g.Persistence, g.MIG, g.MIGPending, g.ACS = was.Persistence, was.MIG, was.MIGPending, was.ACS
+	g.RetiredSingle, g.RetiredDouble, g.BanksNone, g.RatesSince = was.RetiredSingle, was.RetiredDouble, was.BanksNone, was.RatesSince
 }
 
 // Reset is a GPU reset: volatile counters are zero, a pending remap and a pending ECC mode are in force, the driver asks
@@ -59,10 +66,11 @@ func Reset(dir string, gpu int) error {
 		if g.Lost || g.Missing {
 			return fmt.Errorf("reset GPU %d of %s: the driver reaches it no more", gpu, s.Node)
 		}
+		g.settle(time.Now())
 		g.VolatileCorrected, g.VolatileUncorrected = 0, 0
-		g.ECCEnabled = g.ECCPending
+		g.ECCEnabled, g.MIG = g.ECCPending, g.MIGPending
 		if !g.Persists && g.HealsAfterReboots == 0 {
-			g.heal()
+			g.heal(models[s.Model])
 		}
 		return nil
 	})

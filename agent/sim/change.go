@@ -3,10 +3,12 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/assay-gpu/assay/agent/sim/nvmllib"
 	"github.com/assay-gpu/assay/golden/fakecuda"
@@ -38,6 +40,7 @@ type GPUChange struct {
 	CUDAError            *int     `yaml:"cuda_error" json:"cuda_error,omitempty"`
 	Persists             *bool    `yaml:"persists" json:"persists,omitempty"`
 	HealsAfterReboots    *int     `yaml:"heals_after_reboots" json:"heals_after_reboots,omitempty"`
+	PartsChange          `yaml:",inline"`
 }
 
 // A NodeChange is what to change of the node as a whole.
@@ -56,6 +59,7 @@ type fault struct{ key, message string }
 func (f fault) Error() string { return f.key + ": " + f.message }
 
 func (c GPUChange) faults() (fs []fault) {
+	fs = c.PartsChange.faults()
 	if c.Hang != nil && *c.Hang != "" && *c.Hang != "all" && !slices.Contains(nvmllib.Functions, *c.Hang) {
 		fs = append(fs, fault{"hang", fmt.Sprintf("%q: want all, or one of %s", *c.Hang, strings.Join(deviceFunctions(), ", "))})
 	}
@@ -115,12 +119,17 @@ func deviceFunctions() []string {
 	})
 }
 
-// merge sets each field of the struct that into points to from the field of change that has the same name and is set.
+// merge sets each field of the struct that into points to from the field of change that has the same name and is set. A map
+// is left to the caller.
 func merge(into, change any) {
 	to, from := reflect.ValueOf(into).Elem(), reflect.ValueOf(change)
 	for i := range from.NumField() {
 		v := from.Field(i)
-		if v.IsNil() {
+		if from.Type().Field(i).Anonymous {
+			merge(into, v.Interface())
+			continue
+		}
+		if v.IsNil() || v.Kind() == reflect.Map {
 			continue
 		}
 		if v.Kind() == reflect.Pointer {
@@ -165,27 +174,25 @@ func Set(dir string, gpu int, changes map[string]string) error {
 			merge(s, onNode)
 			return nil
 		}
-		merge(&s.GPUs[gpu], onGPU)
-		return nil
+		return s.GPUs[gpu].apply(onGPU, time.Now())
 	})
 }
 
 // parse fills the change that into points to from text, by the names in its yaml tags.
 func parse(into any, changes map[string]string) (fs []fault) {
-	v := reflect.ValueOf(into).Elem()
-	fields, names := map[string]reflect.Value{}, []string{}
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get("yaml")
-		fields[name], names = v.Field(i), append(names, name)
-	}
+	fields, names := fieldsOf(reflect.ValueOf(into).Elem())
 	keys := make([]string, 0, len(changes))
 	for k := range changes {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
+		if part := strings.SplitN(k, ".", 3); len(part) == 3 && fields[part[0]].Kind() == reflect.Map {
+			fs = append(fs, parsePart(fields[part[0]], k, part[1], part[2], changes[k])...)
+			continue
+		}
 		f, ok := fields[k]
-		if !ok {
+		if !ok || f.Kind() == reflect.Map {
 			fs = append(fs, fault{k, "unknown; known are " + strings.Join(names, ", ")})
 			continue
 		}
@@ -193,6 +200,52 @@ func parse(into any, changes map[string]string) (fs []fault) {
 			fs = append(fs, fault{k, err.Error()})
 		}
 	}
+	return fs
+}
+
+// fieldsOf are the fields of a change by the names in their yaml tags, those of embedded structs among them. The names are
+// as people write them.
+func fieldsOf(v reflect.Value) (fields map[string]reflect.Value, names []string) {
+	fields = map[string]reflect.Value{}
+	for i := range v.NumField() {
+		t := v.Type().Field(i)
+		name := t.Tag.Get("yaml")
+		switch {
+		case t.Anonymous:
+			more, moreNames := fieldsOf(v.Field(i))
+			maps.Copy(fields, more)
+			names = append(names, moreNames...)
+			continue
+		case t.Type.Kind() == reflect.Map:
+			_, sub := fieldsOf(reflect.New(t.Type.Elem()).Elem())
+			for _, s := range sub {
+				names = append(names, name+".N."+s)
+			}
+		default:
+			names = append(names, name)
+		}
+		fields[name] = v.Field(i)
+	}
+	return fields, names
+}
+
+// parsePart sets one field of the element number of a map of changes, as state of 3 in nvlink.3.state.
+func parsePart(m reflect.Value, key, number, name, text string) []fault {
+	i, err := strconv.Atoi(number)
+	if err != nil {
+		return []fault{{key, fmt.Sprintf("%q: want a number", number)}}
+	}
+	part := reflect.New(m.Type().Elem())
+	if m.IsNil() {
+		m.Set(reflect.MakeMap(m.Type()))
+	} else if was := m.MapIndex(reflect.ValueOf(i)); was.IsValid() {
+		part.Elem().Set(was)
+	}
+	fs := parse(part.Interface(), map[string]string{name: text})
+	for j := range fs {
+		fs[j].key = key
+	}
+	m.SetMapIndex(reflect.ValueOf(i), part.Elem())
 	return fs
 }
 

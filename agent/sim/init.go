@@ -38,14 +38,16 @@ func (sc Scenario) Node(node string) (State, error) {
 		changes = append(changes, o.GPUs)
 	}
 	for i := range count {
-		g := GPU{Index: i, PCI: address(i), Name: models[s.Model].name, ECCEnabled: true, ECCPending: true}
+		g := GPU{Index: i, PCI: address(i), Name: models[s.Model].name, ECCEnabled: true, ECCPending: true, Parts: models[s.Model].healthy()}
 		g.UUID, g.Serial = identity(node, i)
 		if models[s.Model].gddr {
-			g.NotSupported = []string{"nvmlDeviceGetRemappedRows"}
+			g.NotSupported = []string{"nvmlDeviceGetRemappedRows", "nvmlDeviceGetRowRemapperHistogram", "nvmlDeviceGetMigMode"}
 		}
 		for _, c := range changes {
 			if c, ok := c[i]; ok {
-				merge(&g, c)
+				if err := g.apply(c, time.Time{}); err != nil {
+					return State{}, fmt.Errorf("scenario: node %s: %w", node, err)
+				}
 			}
 		}
 		s.GPUs = append(s.GPUs, g)
@@ -94,6 +96,9 @@ func Init(dir string, sc Scenario, node, libPath string) error {
 // boot gives the node a new boot id and an empty kernel log and saves it. With the lock held.
 func (s *State) boot(dir string) error {
 	s.BootID, s.BootedAt = newBootID(), time.Now().UTC()
+	for i := range s.GPUs {
+		s.GPUs[i].RatesSince = s.BootedAt
+	}
 	if err := s.save(dir); err != nil {
 		return err
 	}

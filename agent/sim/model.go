@@ -11,19 +11,31 @@ import (
 type model struct {
 	name     string // as nvmlDeviceGetName gives it
 	deviceID uint32 // PCI device id in the upper, vendor id in the lower half
-	gen      string // PCIe link speed, as sysfs writes it
-	gddr     bool   // without a row remapper
+	pcieGen  int    // PCIe generation
+	gddr     bool   // without a row remapper; it retires pages
 	cc       int    // compute capability, 10 · major + minor
+
+	links       int    // NVLinks
+	linkVersion uint64 // NVML_NVLINK_VERSION_*
+	linkSpeed   uint32 // MB/s, one direction
+	fabric      bool   // it registers with the fabric manager
+	margin      bool   // it gives its own margin to the slowdown temperature
+	held        bool   // it counts how long each clock event reason has held
+	slowdown    int    // °C, of the core
+	memoryMax   int    // °C; 0: it does not tell the memory's temperature
 }
+
+// pcieSpeeds are the generations' speeds as sysfs writes them.
+var pcieSpeeds = []string{"2.5 GT/s PCIe", "5.0 GT/s PCIe", "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe"}
 
 // models lists the products a scenario may name. Device ids: pci.ids, vendor 10de.
 var models = map[string]model{
-	"A100": {name: "NVIDIA A100-SXM4-80GB", deviceID: 0x20b210de, gen: "16.0 GT/s PCIe", cc: 80},
-	"H100": {name: "NVIDIA H100 80GB HBM3", deviceID: 0x233010de, gen: "32.0 GT/s PCIe", cc: 90},
-	"H200": {name: "NVIDIA H200", deviceID: 0x233510de, gen: "32.0 GT/s PCIe", cc: 90},
-	"B200": {name: "NVIDIA B200", deviceID: 0x290110de, gen: "32.0 GT/s PCIe", cc: 100},
-	"V100": {name: "Tesla V100-SXM2-32GB", deviceID: 0x1db510de, gen: "8.0 GT/s PCIe", gddr: true, cc: 70},
-	"T4":   {name: "Tesla T4", deviceID: 0x1eb810de, gen: "8.0 GT/s PCIe", gddr: true},
+	"A100": {name: "NVIDIA A100-SXM4-80GB", deviceID: 0x20b210de, pcieGen: 4, links: 12, linkVersion: 5, linkSpeed: 25000, slowdown: 90, memoryMax: 95, cc: 80},
+	"H100": {name: "NVIDIA H100 80GB HBM3", deviceID: 0x233010de, pcieGen: 5, links: 18, linkVersion: 6, linkSpeed: 26562, fabric: true, margin: true, held: true, slowdown: 90, memoryMax: 95, cc: 90},
+	"H200": {name: "NVIDIA H200", deviceID: 0x233510de, pcieGen: 5, links: 18, linkVersion: 6, linkSpeed: 26562, fabric: true, margin: true, held: true, slowdown: 90, memoryMax: 95, cc: 90},
+	"B200": {name: "NVIDIA B200", deviceID: 0x290110de, pcieGen: 5, links: 18, linkVersion: 7, linkSpeed: 53125, fabric: true, margin: true, held: true, slowdown: 90, memoryMax: 95, cc: 100},
+	"V100": {name: "Tesla V100-SXM2-32GB", deviceID: 0x1db510de, pcieGen: 3, gddr: true, links: 6, linkVersion: 3, linkSpeed: 25781, slowdown: 87, memoryMax: 85, cc: 70},
+	"T4":   {name: "Tesla T4", deviceID: 0x1eb810de, pcieGen: 3, gddr: true, slowdown: 93},
 }
 
 // Models names the products a scenario may name.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 )
 
@@ -86,36 +85,13 @@ func indexOfName(table []byte, name string) int {
 
 // writeSysfs makes the tree under root show the node's serial and the GPUs on the bus.
 func (s State) writeSysfs(root string) error {
-	files := map[string]string{"class/dmi/id/product_serial": s.NodeSerial, "class/dmi/id/sys_vendor": "assay sim"}
-	m := models[s.Model]
-	for i, g := range s.GPUs {
-		at := filepath.Join("bus/pci/devices", g.PCI)
-		if g.Missing {
-			if err := os.RemoveAll(filepath.Join(root, at)); err != nil {
-				return err
-			}
-			continue
-		}
-		numa := "0"
-		if i >= (len(s.GPUs)+1)/2 {
-			numa = "1"
-		}
-		for name, value := range map[string]string{
-			"vendor": "0x10de", "device": fmt.Sprintf("0x%04x", m.deviceID>>16), "class": "0x030200", "numa_node": numa,
-			"current_link_width": "16", "max_link_width": "16", "current_link_speed": m.gen, "max_link_speed": m.gen,
-		} {
-			files[filepath.Join(at, name)] = value
-		}
-	}
-	for name, value := range files {
-		path, data := filepath.Join(root, name), []byte(value+"\n")
-		if was, err := os.ReadFile(path); err == nil && string(was) == string(data) {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	for name, value := range map[string]string{"class/dmi/id/product_serial": s.NodeSerial, "class/dmi/id/sys_vendor": "assay sim"} {
+		if err := s.writeFile(root, name, value); err != nil {
 			return err
 		}
-		if err := replace(path, data); err != nil {
+	}
+	for i := range s.GPUs {
+		if err := s.writePCI(root, i); err != nil {
 			return err
 		}
 	}

@@ -34,10 +34,10 @@ func (ev Event) play(dir string) error {
 	if ev.Set != nil {
 		err := change(dir, func(s *State) error {
 			g, err := s.gpu(ev.Set.GPU)
-			if err == nil {
-				merge(g, ev.Set.GPUChange)
+			if err != nil {
+				return err
 			}
-			return err
+			return g.apply(ev.Set.GPUChange, time.Now())
 		})
 		if err != nil {
 			return err

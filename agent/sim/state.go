@@ -65,6 +65,7 @@ type GPU struct {
 	CUDAError            int      `json:"cuda_error,omitempty"`          // the CUresult of every launch
 	Persists             bool     `json:"persists,omitempty"`            // faults stay through resets and reboots
 	HealsAfterReboots    int      `json:"heals_after_reboots,omitempty"` // faults stay through this many reboots, less one
+	Parts
 }
 
 // Read gives the state of the node in dir.

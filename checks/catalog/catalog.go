@@ -46,6 +46,7 @@ func All() []Check {
 		recoveryChecks(),
 		rowremapChecks(),
 		eccChecks(),
+		gpuState(),
 		userChecks(),
 		hostChecks(),
 		dcgmChecks(), // only when asked for: in no suite

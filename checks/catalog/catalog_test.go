@@ -11,11 +11,18 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/aer"
+	"github.com/assay-gpu/assay/checks/clocks"
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
+	"github.com/assay-gpu/assay/checks/fabric"
+	"github.com/assay-gpu/assay/checks/modes"
+	"github.com/assay-gpu/assay/checks/nvlink"
+	"github.com/assay-gpu/assay/checks/pcie"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/recovery"
+	"github.com/assay-gpu/assay/checks/retired"
 	"github.com/assay-gpu/assay/checks/rowremap"
+	"github.com/assay-gpu/assay/checks/thermal"
 	"github.com/assay-gpu/assay/checks/xid"
 )
 
@@ -23,11 +30,15 @@ var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // healthy is a snapshot of n GPUs without a fault.
 func healthy(n int) Snapshot {
-	s := Snapshot{At: at, Node: "gpu001", BootID: "boot", Driver: "550.54.15", Init: driver.Init{OK: true}, Count: n, Host: healthyHost()}
+	s := Snapshot{At: at, Node: "gpu001", BootID: "boot", Driver: "550.54.15", Library: "12.550.54.15", Init: driver.Init{OK: true}, Count: n, Host: healthyHost()}
 	for i := range n {
 		s.GPUs = append(s.GPUs, GPUState{
 			GPU: checks.GPU{UUID: fmt.Sprintf("GPU-%d", i), Index: i, PCI: fmt.Sprintf("0000:%02x:00.0", i+1), Name: "NVIDIA H100"},
 			ECC: ecc.Reading{Have: checks.Read, Enabled: true, HaveSRAM: checks.Read}, RowRemap: rowremap.Reading{Have: checks.Read}, Recovery: recovery.Reading{Have: checks.Read},
+			Retired: retired.Reading{Have: checks.NotSupported}, NVLink: nvlink.Reading{Have: checks.Read, Links: []nvlink.Link{{Have: checks.Read, State: nvlink.Active}}},
+			PCIe:   pcie.Reading{Have: checks.Read, Width: 16, Gen: 5, Most: pcie.End{Width: 16, Gen: 5}, Busy: checks.Read},
+			Clocks: clocks.Reading{Have: checks.Read}, Thermal: thermal.Reading{Core: thermal.At(40), Slowdown: thermal.At(90)},
+			Modes: modes.Reading{HavePersistence: checks.Read, Persistence: true, HaveCompute: checks.Read, HaveMIG: checks.Read}, Fabric: fabric.Reading{Have: checks.Read, State: fabric.Completed},
 		})
 	}
 	return s
@@ -43,8 +54,8 @@ func acting() policy.Policy {
 func brief(fs []checks.Finding) string {
 	var out []string
 	for _, f := range fs {
-		if f.Verdict == checks.Pass && f.Action == checks.None {
-			continue
+		if f.Verdict == checks.Pass && f.Action == checks.None || f.Check == retired.ID && f.Verdict == checks.NotApplicable {
+			continue // no H100 retires pages
 		}
 		s := fmt.Sprintf("%s %s %s %s", f.Check, f.Subject.Key(), f.Verdict, f.Action)
 		if f.Hard {
@@ -71,7 +82,7 @@ func TestJudge(t *testing.T) {
 		{"a lost GPU counts once, whatever could not be read of it", func(s *Snapshot) {
 			g := s.GPUs[3].GPU
 			s.Count, s.GPUs[3] = 8, GPUState{GPU: g, Call: driver.Call{Lost: true}}
-		}, nil, checks.Fail, "driver gpu/GPU-3 fail reboot hard\nrecovery gpu/GPU-3 unknown none\nrowremap gpu/GPU-3 unknown none\necc gpu/GPU-3 unknown none"},
+		}, nil, checks.Fail, "driver gpu/GPU-3 fail reboot hard\n" + unread("gpu/GPU-3", ofGPUs...)},
 		{"a missing GPU", func(s *Snapshot) { s.Count, s.GPUs = 7, s.GPUs[:7] }, nil, checks.Fail, "inventory gpu/GPU-7 fail reboot hard"},
 		{"lost and asked to reboot: the driver's verdict follows from the loss", func(s *Snapshot) {
 			s.GPUs[0].Call.Lost, s.GPUs[0].Recovery.Action = true, 2
@@ -87,14 +98,28 @@ func TestJudge(t *testing.T) {
 		{"NVML does not start", func(s *Snapshot) {
 			*s = Snapshot{At: at, Node: "gpu001", BootID: "boot", Init: driver.Init{Err: "no library"}, Count: -1, Host: healthyHost()}
 		}, nil, checks.Unknown,
-			"driver node unknown none\ninventory node unknown none\nrecovery node unknown none\nrowremap node unknown none\necc node unknown none"},
+			unread("node", "driver", "inventory") + "\n" + unread("node", ofGPUs...)},
 		{"NVML does not start, identities known from before prove nothing", func(s *Snapshot) { s.Init = driver.Init{Err: "no library"} }, nil, checks.Unknown,
 			"driver node unknown none\ninventory node unknown none"},
-		{"NVML hangs at init", func(s *Snapshot) { s.Init, s.Count, s.GPUs = driver.Init{HungCount: 3}, -1, nil }, nil, checks.Fail,
-			"driver node fail reboot hard\ninventory node unknown none\nrecovery node unknown none\nrowremap node unknown none\necc node unknown none"},
+		{"NVML hangs at init", func(s *Snapshot) {
+			s.Init, s.Count, s.GPUs, s.Driver = driver.Init{HungCount: 3}, -1, nil, ""
+		}, nil, checks.Fail, "driver node fail reboot hard\ninventory node unknown none\n" + unread("node", ofGPUs...)},
 		{"an empty snapshot proves nothing", func(s *Snapshot) { *s = Snapshot{} }, nil, checks.Unknown,
-			"driver node unknown none\ninventory node unknown none\nrecovery node unknown none\nrowremap node unknown none\necc node unknown none\n" +
-				strings.ReplaceAll(hostIDs, " ", " node unknown none\n") + " node unknown none"},
+			unread("node", "driver", "inventory") + "\n" + unread("node", append(ofGPUs[:len(ofGPUs):len(ofGPUs)], strings.Fields(hostIDs)...)...)},
+		{"a driver updated without a reboot", func(s *Snapshot) { s.Init.Mismatch = true }, nil, checks.Fail, "modes node fail reboot"},
+		{"a broken NVLink", func(s *Snapshot) {
+			s.GPUs[2].NVLink.Links[0].State = nvlink.Inactive
+			s.GPUs[2].Name = "NVIDIA H100 80GB HBM3"
+			for i := range s.GPUs {
+				s.GPUs[i].Name = "NVIDIA H100 80GB HBM3"
+			}
+		}, nil, checks.Fail, "nvlink gpu/GPU-2 fail reboot"},
+		{"no GPU in a fabric is judged by another's", func(s *Snapshot) { s.GPUs[2].Fabric.State = fabric.InProgress }, nil, checks.Unknown, "fabric gpu/GPU-2 unknown none"},
+		{"a narrow link", func(s *Snapshot) { s.GPUs[2].PCIe.Width = 8 }, nil, checks.Fail, "pcie gpu/GPU-2 fail drain"},
+		{"a thermal slowdown", func(s *Snapshot) { s.GPUs[2].Clocks.Reasons = clocks.HWThermal }, nil, checks.Fail, "clocks gpu/GPU-2 fail drain"},
+		{"a hot core", func(s *Snapshot) { s.GPUs[2].Thermal.Core.C = 90 }, nil, checks.Fail, "thermal gpu/GPU-2 fail drain"},
+		{"a full table of retired pages", func(s *Snapshot) { s.GPUs[2].Retired = retired.Reading{Have: checks.Read, Single: 63} }, nil, checks.Fail, "retired gpu/GPU-2 fail rma"},
+		{"a GPU on which nothing may compute", func(s *Snapshot) { s.GPUs[2].Modes.Compute = modes.Prohibited }, nil, checks.Fail, "modes gpu/GPU-2 fail fix_config"},
 		{"policy sets the limit", func(s *Snapshot) { s.GPUs[0].RowRemap.Correctable = 4 }, func(p *policy.Policy) { p.RowRemap.MaxCorrectable = 3 }, checks.Fail, "rowremap gpu/GPU-0 fail drain"},
 		{"policy sets how often a call may hang", func(s *Snapshot) { s.GPUs[0].Call = driver.Call{Hung: "nvmlX", HungCount: 1} }, func(p *policy.Policy) { p.Agent.HungChildren = 1 }, checks.Fail, "driver gpu/GPU-0 fail reboot hard"},
 		{"hung less often than policy says", func(s *Snapshot) { s.GPUs[0].Call = driver.Call{Hung: "nvmlX", HungCount: 2} }, nil, checks.Unknown, "driver gpu/GPU-0 unknown watch"},
@@ -121,6 +146,18 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ofGPUs are the checks that judge each GPU by what was read of it.
+var ofGPUs = []string{"recovery", "rowremap", "ecc", "retired", "nvlink", "fabric", "pcie", "clocks", "thermal", "modes"}
+
+// unread are the findings of checks that could not be made on a subject, as brief prints them.
+func unread(subject string, ids ...string) string {
+	var out []string
+	for _, id := range ids {
+		out = append(out, id+" "+subject+" unknown none")
+	}
+	return strings.Join(out, "\n")
 }
 
 func each(check string, n int, rest string) []string {
@@ -222,7 +259,7 @@ func TestMode(t *testing.T) {
 }
 
 func TestSuites(t *testing.T) {
-	want := append([]string{"driver", "inventory", "recovery", "rowremap", "ecc"}, strings.Fields(hostIDs)...)
+	want := append(append([]string{"driver", "inventory"}, ofGPUs...), strings.Fields(hostIDs)...)
 	for l := checks.QuickMIG; l <= checks.Intake; l++ {
 		if got := Suite(l); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", l, got, want)
@@ -240,7 +277,7 @@ func TestCoverage(t *testing.T) {
 	p := acting()
 	p.Checks = map[string]policy.Check{"inventory": {Mode: policy.Off}}
 	tested, not := Coverage(checks.Quick, Judge(s, nil, p))
-	if got, want := fmt.Sprint(tested, not), "[driver recovery rowremap "+hostIDs+"] [inventory ecc]"; got != want {
+	if got, want := fmt.Sprint(tested, not), "[driver recovery rowremap retired nvlink fabric pcie clocks thermal modes "+hostIDs+"] [inventory ecc]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -316,7 +353,7 @@ func TestEveryCheckPackageIsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := map[string]bool{"kernlog": true, "logtext": true, "catalog": true, "policy": true, "importrules": true, "strictyaml": true, "mutants": true, "checktest": true, "strike": true, "tally": true, "port": true}
+	shared := map[string]bool{"kernlog": true, "logtext": true, "catalog": true, "policy": true, "importrules": true, "strictyaml": true, "mutants": true, "checktest": true, "strike": true, "tally": true, "port": true, "counter": true}
 	for _, e := range entries {
 		if e.IsDir() && !shared[e.Name()] && e.Name() != "testdata" && !slices.Contains(IDs(), e.Name()) {
 			t.Errorf("checks/%s is not in the catalog", e.Name())
@@ -331,15 +368,16 @@ func TestExplainOfOneCheck(t *testing.T) {
 Reads the row remapper, which swaps faulty memory rows for spare ones. A pending remap is safe to compute on and
 takes effect at the next GPU reset, so it passes and asks for a reset when the node is idle. A remap that failed is
 grounds for RMA and a hard fault. Many rows remapped after correctable errors foretell worse: 83 % of such nodes regress
-(Anubis, ATC'24).
+(Anubis, ATC'24). A memory bank without a spare row is watched, as are very many rows remapped after uncorrectable errors.
 
 unit        rows
-source      nvmlDeviceGetRemappedRows; NVIDIA, "GPU Memory Error Management"
+source      nvmlDeviceGetRemappedRows, nvmlDeviceGetRowRemapperHistogram; NVIDIA, "GPU Memory Error Management"
 applies to  A100 and later; others say not supported
-action      rma for a failed remap (hard); drain; reset_gpu when idle for a pending one
-cost        1 call a GPU
+action      rma for a failed remap (hard); drain; reset_gpu when idle for a pending one; watch
+cost        2 calls a GPU
 suites      quick-mig, quick, standard, soak, intake
 policy      row_remap.max_correctable (default 10)
+            row_remap.watch_uncorrectable (default 512)
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -4,12 +4,19 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/clocks"
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
+	"github.com/assay-gpu/assay/checks/fabric"
 	"github.com/assay-gpu/assay/checks/inventory"
+	"github.com/assay-gpu/assay/checks/modes"
+	"github.com/assay-gpu/assay/checks/nvlink"
+	"github.com/assay-gpu/assay/checks/pcie"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/recovery"
+	"github.com/assay-gpu/assay/checks/retired"
 	"github.com/assay-gpu/assay/checks/rowremap"
+	"github.com/assay-gpu/assay/checks/thermal"
 )
 
 // Judge applies every check that reads a snapshot, in run order, grouped into incidents. Checks that policy turns off
@@ -29,11 +36,29 @@ func Judge(s Snapshot, expected *checks.Inventory, p policy.Policy) []checks.Fin
 	eachGPU(s, recovery.ID, false, add, func(g GPUState) checks.Finding { return recovery.Judge(g.GPU, g.Recovery) })
 	eachGPU(s, rowremap.ID, false, add, func(g GPUState) checks.Finding { return rowremap.Judge(g.GPU, g.RowRemap, p.RowRemap) })
 	eachGPU(s, ecc.ID, false, add, func(g GPUState) checks.Finding { return ecc.Judge(g.GPU, g.ECC, p.ECC) })
+	eachGPU(s, retired.ID, false, add, func(g GPUState) checks.Finding { return retired.Judge(g.GPU, g.Retired, p.Retired) })
+	links := nvlink.Judge(s.links(), p.NVLink)
+	eachGPU(s, nvlink.ID, false, add, func(GPUState) (f checks.Finding) { f, links = links[0], links[1:]; return f })
+	eachGPU(s, fabric.ID, false, add, func(g GPUState) checks.Finding { return fabric.Judge(g.GPU, g.Fabric) })
+	eachGPU(s, pcie.ID, false, add, func(g GPUState) checks.Finding { return pcie.Judge(g.GPU, g.PCIe, p.PCIe) })
+	eachGPU(s, clocks.ID, false, add, func(g GPUState) checks.Finding { return clocks.Judge(g.GPU, g.Clocks, p.Clocks) })
+	eachGPU(s, thermal.ID, false, add, func(g GPUState) checks.Finding { return thermal.Judge(g.GPU, g.Thermal, p.Thermal) })
+	add(modes.ID, modes.JudgeSoftware(s.Node, modes.Software{Driver: s.Driver, Library: s.Library, Mismatch: s.Init.Mismatch}))
+	eachGPU(s, modes.ID, true, add, func(g GPUState) checks.Finding { return modes.Judge(g.GPU, g.Modes, p.Modes) })
 	judgeHost(s.Host, add, p)
 	for i := range out {
 		place(&out[i], s.Node, s.BootID, s.At)
 	}
 	return checks.GroupIncidents(out, p.Agent.IncidentGap.D(), p.Agent.IncidentCause.D())
+}
+
+// links are the NVLinks of all GPUs, in their order.
+func (s Snapshot) links() []nvlink.GPU {
+	var out []nvlink.GPU
+	for _, g := range s.GPUs {
+		out = append(out, nvlink.GPU{GPU: g.GPU, Reading: g.NVLink})
+	}
+	return out
 }
 
 func (s Snapshot) hardware() inventory.Reading {

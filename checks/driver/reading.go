@@ -14,6 +14,7 @@ type Call struct {
 type Init struct {
 	OK         bool   `json:"ok"`
 	Err        string `json:"err,omitempty"`         // what the loader or nvmlInit said
+	Mismatch   bool   `json:"mismatch,omitempty"`    // Err is that kernel driver and library are of different versions
 	HungCount  int    `json:"hung_count,omitempty"`  // fresh children, in a row, in which nvmlInit passed its deadline
 	ChildStuck string `json:"child_stuck,omitempty"` // a child still alive 60 s after SIGKILL: its last call
 }

@@ -3,8 +3,10 @@ package ecc
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/counter"
 	"github.com/assay-gpu/assay/checks/policy"
 )
 
@@ -16,6 +18,9 @@ const ID = "ecc"
 // None of its faults is hard: an uncorrectable error that harms the GPU comes with the driver's own verdict, which the
 // recovery check reads. Aggregate counters are shown and not judged, since they never go down. The limit on corrected
 // errors is from facebookresearch/gcm; the SRAM threshold is the driver's, NVIDIA "GPU Memory Error Management".
+//
+// Failing memory shows under load: 4,600 corrected errors a second and more, with no XID and no uncorrected error
+// (NVSentinel #1748). So their rise within the last hour is judged too. A quiet hour on an idle GPU proves little.
 func Judge(gpu checks.GPU, r Reading, p policy.ECC) checks.Finding {
 	f := checks.Finding{Check: ID, Subject: gpu.Subject()}
 	switch r.Have {
@@ -56,6 +61,11 @@ func Judge(gpu checks.GPU, r Reading, p policy.ECC) checks.Finding {
 	if r.VolatileCorrected > p.MaxVolatileCorrected {
 		fault(checks.Drain, "%d corrected errors since the driver was loaded, more than %d", r.VolatileCorrected, p.MaxVolatileCorrected)
 	}
+	now := counter.Reading{Have: checks.Read, Now: r.VolatileCorrected, Then: r.CorrectedThen}
+	rise, why := now.Rise()
+	if rise > p.MaxCorrectedPerHour {
+		fault(checks.Drain, "%d corrected errors in the last %s, more than %d", rise, r.Over.Round(time.Second), p.MaxCorrectedPerHour)
+	}
 	switch {
 	case len(reasons) > 0:
 		f.Reason = strings.Join(reasons, "; ")
@@ -64,6 +74,13 @@ func Judge(gpu checks.GPU, r Reading, p policy.ECC) checks.Finding {
 	default:
 		f.Verdict = checks.Pass
 		f.Reason = fmt.Sprintf("%d uncorrected and %d corrected errors since the driver was loaded", r.VolatileUncorrected, r.VolatileCorrected)
+		if rise > p.WatchCorrectedPerHour {
+			f.Action = checks.Watch
+			f.Reason += fmt.Sprintf("; %d corrected in the last %s", rise, r.Over.Round(time.Second))
+		} else if now.Saturated() {
+			f.Action = checks.Watch
+			f.Reason += "; the corrected counter is " + why
+		}
 		if r.Pending {
 			f.Reason += "; ECC goes off with the next GPU reset"
 		}
@@ -71,9 +88,18 @@ func Judge(gpu checks.GPU, r Reading, p policy.ECC) checks.Finding {
 	return f
 }
 
+// evidence is what was read. A location's counts are volatile corrected/uncorrected, aggregate corrected/uncorrected.
 func evidence(r Reading) string {
 	s := fmt.Sprintf("enabled=%t volatile_corrected=%d volatile_uncorrected=%d aggregate_corrected=%d aggregate_uncorrected=%d",
 		r.Enabled, r.VolatileCorrected, r.VolatileUncorrected, r.AggregateCorrected, r.AggregateUncorrected)
+	for _, l := range []struct {
+		name string
+		Location
+	}{{"dram", r.DRAM}, {"sram", r.SRAM}} {
+		if l.Have == checks.Read {
+			s += fmt.Sprintf(" %s=%d/%d,%d/%d", l.name, l.VolatileCorrected, l.VolatileUncorrected, l.AggregateCorrected, l.AggregateUncorrected)
+		}
+	}
 	if r.HaveSRAM == checks.Read {
 		s += fmt.Sprintf(" sram_threshold_exceeded=%t", r.SRAMThresholdExceeded)
 	}

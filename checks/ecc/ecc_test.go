@@ -3,6 +3,7 @@ package ecc
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/policy"
@@ -11,7 +12,10 @@ import (
 var gpu = checks.GPU{Node: "gpu001", UUID: "GPU-1", Index: 2, PCI: "0000:3b:00.0"}
 
 func TestJudge(t *testing.T) {
-	limits := policy.ECC{MaxVolatileUncorrected: 2, MaxVolatileCorrected: 1000, RequireEnabled: true}
+	limits := policy.ECC{MaxVolatileUncorrected: 2, MaxVolatileCorrected: 1000, WatchCorrectedPerHour: 10, MaxCorrectedPerHour: 300, RequireEnabled: true}
+	rose := func(from, to uint64, over time.Duration) Reading {
+		return Reading{Have: checks.Read, Enabled: true, HaveSRAM: checks.Read, VolatileCorrected: to, CorrectedThen: &from, Over: over}
+	}
 	on := func(change func(*Reading)) Reading {
 		r := Reading{Have: checks.Read, Enabled: true, HaveSRAM: checks.Read}
 		if change != nil {
@@ -44,6 +48,15 @@ func TestJudge(t *testing.T) {
 		{"off until the reset", on(func(r *Reading) { r.Enabled, r.Pending = false, true }), limits, checks.Fail, checks.FixConfig, "comes on with the next GPU reset"},
 		{"off where policy allows it", on(func(r *Reading) { r.Enabled = false }), policy.ECC{}, checks.NotApplicable, checks.None, "which policy allows"},
 		{"on until the reset", on(func(r *Reading) { r.Pending = true }), limits, checks.Pass, checks.None, "goes off with the next GPU reset"},
+		{"as many corrected within the hour as are not watched", rose(100, 110, time.Hour), limits, checks.Pass, checks.None, "110 corrected errors since the driver was loaded"},
+		{"one more is watched", rose(100, 111, 40*time.Minute), limits, checks.Pass, checks.Watch, "11 corrected in the last 40m0s"},
+		{"as many within the hour as are allowed", rose(100, 400, time.Hour), limits, checks.Pass, checks.Watch, "300 corrected in the last 1h0m0s"},
+		{"one more within the hour", rose(100, 401, time.Minute), limits, checks.Fail, checks.Drain, "301 corrected errors in the last 1m0s, more than 300"},
+		{"NVSentinel 1748: failing memory under load, below every total", rose(0, 1000, time.Minute), limits, checks.Fail, checks.Drain, "1000 corrected errors in the last 1m0s"},
+		{"many from before the first reading", on(func(r *Reading) { r.VolatileCorrected = 900 }), limits, checks.Pass, checks.None, ""},
+		{"a counter that was reset has no rate", rose(900, 5, time.Minute), limits, checks.Pass, checks.None, ""},
+		{"a counter that counts no further", rose(255, 255, time.Minute), limits, checks.Pass, checks.Watch, "the corrected counter is saturated at 255"},
+		{"the SRAM of sample 09 had three in its life", on(func(r *Reading) { r.SRAM = Location{Have: checks.Read, AggregateCorrected: 3} }), limits, checks.Pass, checks.None, ""},
 		{"never asked: not zero errors", Reading{}, limits, checks.Unknown, checks.None, "ECC state not read"},
 		{"N/A after a double bit error is not zero", Reading{Err: "Unknown Error", Enabled: true}, limits, checks.Unknown, checks.None, "not read: Unknown Error"},
 		{"a GPU without ECC", Reading{Have: checks.NotSupported}, limits, checks.NotApplicable, checks.None, "no ECC"},

@@ -29,8 +29,15 @@ type subject struct {
 }
 
 var subjects = []subject{
-	{pkg: "ecc", judges: []string{"Judge"}, thresholds: []string{"p.MaxVolatileUncorrected", "p.MaxVolatileCorrected", "p.RequireEnabled"}},
-	{pkg: "rowremap", judges: []string{"Judge"}, thresholds: []string{"p.MaxCorrectable"}},
+	{pkg: "ecc", judges: []string{"Judge"}, thresholds: []string{"p.MaxVolatileUncorrected", "p.MaxVolatileCorrected", "p.RequireEnabled", "p.WatchCorrectedPerHour", "p.MaxCorrectedPerHour"}},
+	{pkg: "rowremap", judges: []string{"Judge"}, thresholds: []string{"p.MaxCorrectable", "p.WatchUncorrectable"}},
+	{pkg: "retired", judges: []string{"Judge"}, thresholds: []string{"p.Full", "p.Watch"}},
+	{pkg: "nvlink", judges: []string{"Judge"}, thresholds: []string{"j.policy.Links", "j.policy.MaxCRCPerSecond", "j.policy.MaxRetriesPerMinute", "j.policy.MaxEffectiveBER"}},
+	{pkg: "fabric", judges: []string{"Judge"}},
+	{pkg: "pcie", judges: []string{"Judge"}, thresholds: []string{"p.Width", "p.RequireACSOff", "p.BusyPercent", "per.Gen1", "per.Gen2", "per.Gen3", "per.Gen4", "per.Gen5", "per.Gen6"}},
+	{pkg: "clocks", judges: []string{"Judge"}, thresholds: []string{"p.MaxHWShare", "p.MaxSWShare"}},
+	{pkg: "thermal", judges: []string{"Judge"}, thresholds: []string{"p.MinMargin", "p.MaxCore", "p.MaxMemory"}},
+	{pkg: "modes", judges: []string{"Judge", "JudgeSoftware"}, thresholds: []string{"p.RequirePersistence", "p.Compute", "p.MIG"}},
 	{pkg: "recovery", judges: []string{"Judge"}},
 	{pkg: "driver", judges: []string{"JudgeCall", "JudgeInit"}, thresholds: []string{"hungChildren"}},
 	{pkg: "inventory", judges: []string{"Judge"}, thresholds: []string{"j.policy.Count"}},
@@ -247,7 +254,7 @@ func TestEveryThresholdIsMoved(t *testing.T) {
 		if section.Type.Kind() != reflect.Struct || slices.Contains(fleet, section.Name) {
 			continue
 		}
-		for f := range section.Type.Fields() {
+		for _, f := range leaves(section.Type) {
 			kind := f.Type.Kind()
 			if f.Type == reflect.TypeFor[policy.Limit]() {
 				continue // its Max is moved where it is compared, and the rest in package strike
@@ -257,6 +264,18 @@ func TestEveryThresholdIsMoved(t *testing.T) {
 			}
 		}
 	}
+}
+
+// leaves are the fields of a struct and of the structs in it.
+func leaves(typ reflect.Type) (out []reflect.StructField) {
+	for f := range typ.Fields() {
+		if f.Type.Kind() == reflect.Struct {
+			out = append(out, leaves(f.Type)...)
+		} else {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // A harness that notices nothing would pass as well: it must report a test that looks at nothing.

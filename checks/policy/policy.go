@@ -22,11 +22,19 @@ type Policy struct {
 	Inventory Inventory `json:"inventory" yaml:"inventory"`
 	ECC       ECC       `json:"ecc" yaml:"ecc"`
 	RowRemap  RowRemap  `json:"row_remap" yaml:"row_remap"`
-	XID       XID       `json:"xid" yaml:"xid"`
-	AER       AER       `json:"aer" yaml:"aer"`
-	HostLog   HostLog   `json:"host_log" yaml:"host_log"`
-	DCGM      DCGM      `json:"dcgm" yaml:"dcgm"`
-	Golden    Golden    `json:"golden" yaml:"golden"`
+
+	Retired RetiredPages `json:"retired_pages" yaml:"retired_pages"`
+	NVLink  NVLink       `json:"nvlink" yaml:"nvlink"`
+	PCIe    PCIe         `json:"pcie" yaml:"pcie"`
+	Clocks  Clocks       `json:"clocks" yaml:"clocks"`
+	Thermal Thermal      `json:"thermal" yaml:"thermal"`
+	Modes   Modes        `json:"gpu_modes" yaml:"gpu_modes"`
+
+	XID     XID     `json:"xid" yaml:"xid"`
+	AER     AER     `json:"aer" yaml:"aer"`
+	HostLog HostLog `json:"host_log" yaml:"host_log"`
+	DCGM    DCGM    `json:"dcgm" yaml:"dcgm"`
+	Golden  Golden  `json:"golden" yaml:"golden"`
 
 	Baseline   Baseline             `json:"baseline" yaml:"baseline"`
 	UserChecks map[string]UserCheck `json:"user_checks,omitempty" yaml:"user_checks"` // by name; their check ids are user/NAME

@@ -34,6 +34,20 @@ func TestValidate(t *testing.T) {
 		{"fewer than no GPUs", func(p *Policy) { p.Inventory.Count = -1 }, "inventory.count: -1: want 0 or more"},
 		{"more GPUs than nodes have", func(p *Policy) { p.Inventory.Count = 1025 }, "inventory.count: 1025"},
 		{"fewer than no rows", func(p *Policy) { p.RowRemap.MaxCorrectable = -1 }, "row_remap.max_correctable: -1"},
+		{"more links than GPUs have", func(p *Policy) { p.NVLink.Links = 37 }, "nvlink.links: 37: no GPU has more than 36"},
+		{"a rate that is no number", func(p *Policy) { p.NVLink.MaxCRCPerSecond = math.NaN() }, "nvlink.max_crc_per_second: NaN: want a number"},
+		{"a rate below zero", func(p *Policy) { p.NVLink.MaxRetriesPerMinute = -1 }, "nvlink.max_retries_per_minute: -1"},
+		{"an error rate of more than all bits", func(p *Policy) { p.NVLink.MaxEffectiveBER = 1.5 }, "nvlink.max_effective_ber: 1.5: want a rate above 0"},
+		{"lanes that do not exist", func(p *Policy) { p.PCIe.Width = 3 }, "pcie.width: 3: want 1, 2, 4, 8 or 16"},
+		{"busy all the time, and more", func(p *Policy) { p.PCIe.BusyPercent = 101 }, "pcie.busy_percent: 101: want 1 to 100"},
+		{"busy at rest", func(p *Policy) { p.PCIe.BusyPercent = 0 }, "pcie.busy_percent: 0"},
+		{"repeats without end", func(p *Policy) { p.PCIe.RepeatsPerMinuteAndLane.Gen5 = math.Inf(1) }, "pcie.repeats_per_minute_and_lane.gen5: +Inf"},
+		{"throttled more than always", func(p *Policy) { p.Clocks.MaxHWShare = 1.1 }, "clocks.max_hw_share: 1.1"},
+		{"a margin of nothing would do, one below not", func(p *Policy) { p.Thermal.MinMargin = -1 }, "thermal.min_margin: -1: want 0 to 150"},
+		{"hotter than silicon", func(p *Policy) { p.Thermal.MaxMemory = 151 }, "thermal.max_memory: 151"},
+		{"a compute mode that does not exist", func(p *Policy) { p.Modes.Compute = "shared" }, `gpu_modes.compute: "shared": want one of [default exclusive_process]`},
+		{"a MIG mode that does not exist", func(p *Policy) { p.Modes.MIG = "7g" }, `gpu_modes.mig: "7g": want one of [on off]`},
+		{"a table of no pages", func(p *Policy) { p.Retired.Full = 0 }, "retired_pages.full: 0"},
 		{"an action that does not exist", func(p *Policy) { p.XID.Actions = map[int]string{79: "explode"} }, `xid.actions.79: action "explode"`},
 		{"an XID that does not exist", func(p *Policy) { p.XID.Actions = map[int]string{0: "none"} }, "xid.actions.0: want an XID"},
 		{"a way to ask DCGM that does not exist", func(p *Policy) { p.DCGM.Health = "on" }, `dcgm.health: "on": want one of [off standalone embedded]`},
@@ -97,6 +111,7 @@ func TestValidate(t *testing.T) {
 func TestNoFieldGoesUnchecked(t *testing.T) {
 	unlimited := map[string]bool{ // every value of these is meaningful
 		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
+		"ECC.WatchCorrectedPerHour": true, "ECC.MaxCorrectedPerHour": true, "PCIe.RequireACSOff": true, "Modes.RequirePersistence": true,
 		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true, "Overrides": true,
 		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true, "Golden.Screen": true, "Golden.TrustSimulated": true, "Golden.Records": true, "UserChecks": true,
 		// Checked by TestHostSections.

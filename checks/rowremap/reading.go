@@ -14,4 +14,15 @@ type Reading struct {
 	Uncorrectable int                 `json:"uncorrectable"` // rows remapped after uncorrectable errors, over the GPU's life
 	Pending       bool                `json:"pending"`       // a remap waits for a GPU reset
 	Failed        bool                `json:"failed"`        // a remap has failed at some time
+	HaveBanks     checks.Availability `json:"have_banks"`
+	Banks         Banks               `json:"banks"`
+}
+
+// Banks is how many memory banks have how many of their spare rows left. Source: nvmlDeviceGetRowRemapperHistogram.
+type Banks struct {
+	Max     int `json:"max"` // all of them
+	High    int `json:"high"`
+	Partial int `json:"partial"`
+	Low     int `json:"low"`
+	None    int `json:"none"` // the next remap there fails
 }

@@ -26,6 +26,10 @@ func Judge(gpu checks.GPU, r Reading, p policy.RowRemap) checks.Finding {
 		return f
 	}
 	f.Evidence = fmt.Sprintf("correctable=%d uncorrectable=%d pending=%t failed=%t", r.Correctable, r.Uncorrectable, r.Pending, r.Failed)
+	exhausted := r.HaveBanks == checks.Read && r.Banks.None > 0
+	if b := r.Banks; r.HaveBanks == checks.Read {
+		f.Evidence += fmt.Sprintf(" banks=%d/%d/%d/%d/%d", b.Max, b.High, b.Partial, b.Low, b.None)
+	}
 	switch {
 	case r.Failed:
 		f.Verdict, f.Action, f.Hard = checks.Fail, checks.RMA, true
@@ -36,6 +40,12 @@ func Judge(gpu checks.GPU, r Reading, p policy.RowRemap) checks.Finding {
 	case r.Pending:
 		f.Verdict, f.Action = checks.Pass, checks.ResetGPU
 		f.Reason = "row remap pending; reset the GPU when the node is next idle"
+	case exhausted:
+		f.Verdict, f.Action = checks.Pass, checks.Watch
+		f.Reason = fmt.Sprintf("banks without a spare row: %d; the next remap there fails", r.Banks.None)
+	case r.Uncorrectable >= p.WatchUncorrectable:
+		f.Verdict, f.Action = checks.Pass, checks.Watch
+		f.Reason = fmt.Sprintf("%d rows remapped after uncorrectable errors, %d or more", r.Uncorrectable, p.WatchUncorrectable)
 	default:
 		f.Verdict = checks.Pass
 		f.Reason = fmt.Sprintf("%d rows remapped, none pending, none failed", r.Correctable+r.Uncorrectable)

@@ -11,7 +11,7 @@ import (
 var gpu = checks.GPU{Node: "gpu001", UUID: "GPU-1", Index: 2, PCI: "0000:3b:00.0"}
 
 func TestJudge(t *testing.T) {
-	limits := policy.RowRemap{MaxCorrectable: 10}
+	limits := policy.RowRemap{MaxCorrectable: 10, WatchUncorrectable: 512}
 	read := func(r Reading) Reading { r.Have = checks.Read; return r }
 	for _, tt := range []struct {
 		name    string
@@ -31,6 +31,13 @@ func TestJudge(t *testing.T) {
 		{"one more is suspect, not hard", read(Reading{Correctable: 11}), checks.Fail, checks.Drain, false, "11 rows remapped after correctable errors, more than 10"},
 		{"too many outranks pending", read(Reading{Correctable: 11, Pending: true}), checks.Fail, checks.Drain, false, "more than 10"},
 		{"uncorrectable rows have no limit of their own", read(Reading{Uncorrectable: 500}), checks.Pass, checks.None, false, "500 rows"},
+		{"one below what DCGM warns of", read(Reading{Uncorrectable: 511}), checks.Pass, checks.None, false, "511 rows"},
+		{"as many as DCGM warns of", read(Reading{Uncorrectable: 512}), checks.Pass, checks.Watch, false, "512 rows remapped after uncorrectable errors, 512 or more"},
+		{"a bank without a spare row", read(Reading{Uncorrectable: 8, HaveBanks: checks.Read, Banks: Banks{Max: 2559, None: 1}}), checks.Pass, checks.Watch, false, "banks without a spare row: 1"},
+		{"banks that are low have some", read(Reading{HaveBanks: checks.Read, Banks: Banks{Max: 2550, High: 6, Partial: 2, Low: 2}}), checks.Pass, checks.None, false, "0 rows"},
+		{"banks nobody read", read(Reading{Banks: Banks{None: 1}}), checks.Pass, checks.None, false, "0 rows"},
+		{"sample 13: one pending, one bank high", read(Reading{Uncorrectable: 1, Pending: true, HaveBanks: checks.Read, Banks: Banks{Max: 2559, High: 1}}), checks.Pass, checks.ResetGPU, false, "pending"},
+		{"sample 09, GPU 2: failed, and a bank exhausted", read(Reading{Correctable: 9, Uncorrectable: 12, Failed: true, HaveBanks: checks.Read, Banks: Banks{Max: 2550, High: 6, Partial: 2, Low: 1, None: 1}}), checks.Fail, checks.RMA, true, "failed"},
 		{"never asked", Reading{}, checks.Unknown, checks.None, false, "row remapper not read"},
 		{"the call failed", Reading{Err: "ERROR_UNKNOWN"}, checks.Unknown, checks.None, false, "not read: ERROR_UNKNOWN"},
 		{"numbers nobody read prove nothing", Reading{Failed: true, Correctable: 99}, checks.Unknown, checks.None, false, "not read"},

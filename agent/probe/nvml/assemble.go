@@ -3,7 +3,10 @@ package nvml
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
+
+	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
@@ -27,7 +30,7 @@ func (s *Supervisor) assemble(r *round, late error) (catalog.Snapshot, error) {
 		return catalog.Snapshot{}, errClosed
 	}
 	snap := catalog.Snapshot{
-		At: time.Now(), Node: s.cfg.Node, BootID: s.boot, NodeSerial: s.serial, Driver: s.driver, Count: r.count,
+		At: time.Now(), Node: s.cfg.Node, BootID: s.boot, NodeSerial: s.serial, Driver: s.driver, Library: s.library, Count: r.count,
 		Init: driver.Init{OK: r.ready, Err: r.initErr, HungCount: s.initHung, ChildStuck: stuck},
 	}
 	if b := s.blocked.Init; b != nil {
@@ -38,6 +41,7 @@ func (s *Supervisor) assemble(r *round, late error) (catalog.Snapshot, error) {
 	} else if snap.Init.Err == "" && late != nil {
 		snap.Init.Err = "not read: " + late.Error()
 	}
+	snap.Init.Mismatch = strings.Contains(snap.Init.Err, returns[gonvml.ERROR_LIB_RM_VERSION_MISMATCH])
 	states := map[string]catalog.GPUState{}
 	for key, st := range r.read {
 		states[key] = st

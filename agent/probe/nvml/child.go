@@ -72,14 +72,15 @@ func Child(ctx context.Context, in io.Reader, out io.Writer, lib string) error {
 
 // child is the state of the probe process.
 type child struct {
-	lib    string
-	nvml   gonvml.Interface
-	out    *bufio.Writer
-	broken error           // the first failure to write
-	has    map[string]bool // symbols looked up
-	driver string
-	count  int
-	open   map[request]*device // by what asked for it
+	lib     string
+	nvml    gonvml.Interface
+	out     *bufio.Writer
+	broken  error           // the first failure to write
+	has     map[string]bool // symbols looked up
+	driver  string
+	library string // its version
+	count   int
+	open    map[request]*device // by what asked for it
 }
 
 func (c *child) answer(r request) error {

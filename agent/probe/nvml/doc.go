@@ -43,9 +43,10 @@ type initReply struct {
 }
 
 type nodeReply struct {
-	Driver string `json:"driver,omitempty"`
-	Count  int    `json:"count"`
-	Err    string `json:"err,omitempty"` // why there is no count
+	Driver  string `json:"driver,omitempty"`
+	Library string `json:"library,omitempty"` // version
+	Count   int    `json:"count"`
+	Err     string `json:"err,omitempty"` // why there is no count
 }
 
 type gpuReply struct {

@@ -1,23 +1,25 @@
 package nvml
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/ecc"
-	"github.com/assay-gpu/assay/checks/recovery"
 	"github.com/assay-gpu/assay/checks/rowremap"
+	"github.com/assay-gpu/assay/checks/thermal"
 )
 
 // A device is a GPU the child has opened. Who it is stays the same while its UUID does.
 type device struct {
 	gonvml.Device
-	gpu checks.GPU
+	gpu         checks.GPU
+	thresholds  *thermal.Reading // those that never change; nil: not read yet
+	links       int              // how many the chip has
+	linkVersion int              // the newest among them
+	far         []remote         // far ends of its links, as far as they were asked for
 }
 
 func (c *child) init() *initReply {
@@ -43,13 +45,22 @@ func (c *child) node() *nodeReply {
 			c.driver = "" // the inventory says it is not known
 		}
 	}
-	r := &nodeReply{Driver: c.driver}
+	if c.library == "" {
+		ret := c.call("nvmlSystemGetNVMLVersion", func() (ret gonvml.Return) {
+			c.library, ret = c.nvml.SystemGetNVMLVersion()
+			return ret
+		})
+		if ret != gonvml.SUCCESS {
+			c.library = ""
+		}
+	}
+	r := &nodeReply{Driver: c.driver, Library: c.library}
 	ret := c.call("nvmlDeviceGetCount", func() (ret gonvml.Return) {
 		r.Count, ret = c.nvml.DeviceGetCount()
 		return ret
 	}, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount")
 	if ret != gonvml.SUCCESS {
-		return &nodeReply{Driver: c.driver, Count: -1, Err: why("nvmlDeviceGetCount", ret)}
+		return &nodeReply{Driver: c.driver, Library: c.library, Count: -1, Err: why("nvmlDeviceGetCount", ret)}
 	}
 	if r.Count != c.count { // indices now mean other GPUs
 		clear(c.open)
@@ -58,7 +69,7 @@ func (c *child) node() *nodeReply {
 	return r
 }
 
-// gpu reads one GPU: nine calls once it is open.
+// gpu reads one GPU: twenty calls once it is open. A cycle may make forty.
 func (c *child) gpu(r request) *gpuReply {
 	reply := &gpuReply{State: catalog.GPUState{GPU: checks.GPU{Index: r.Index, PCI: r.PCI}}}
 	s := &reply.State
@@ -184,7 +195,14 @@ func (c *child) status(d *device, s *catalog.GPUState) (call string, ret gonvml.
 	for _, read := range []func() (string, gonvml.Return){
 		func() (string, gonvml.Return) { return c.ecc(d, &s.ECC) },
 		func() (string, gonvml.Return) { return c.rowRemap(d, &s.RowRemap) },
-		func() (string, gonvml.Return) { return c.recovery(d, &s.Recovery) },
+		func() (string, gonvml.Return) { return c.banks(d, &s.RowRemap) },
+		func() (string, gonvml.Return) { return c.fields(d, s) },
+		func() (string, gonvml.Return) { return c.links(d, &s.NVLink) },
+		func() (string, gonvml.Return) { return c.clocks(d, &s.Clocks) },
+		func() (string, gonvml.Return) { return c.thermal(d, &s.Thermal) },
+		func() (string, gonvml.Return) { return c.load(d, &s.PCIe) },
+		func() (string, gonvml.Return) { return c.modes(d, &s.Modes) },
+		func() (string, gonvml.Return) { return c.fabric(d, &s.Fabric) },
 	} {
 		if call, ret := read(); ret == gonvml.ERROR_GPU_IS_LOST {
 			return call, ret
@@ -236,13 +254,20 @@ func (c *child) ecc(d *device, r *ecc.Reading) (string, gonvml.Return) {
 	call = "nvmlDeviceGetSramEccErrorStatus"
 	ret = c.call(call, func() gonvml.Return {
 		sram, ret := d.GetSramEccErrorStatus()
-		r.SRAMThresholdExceeded = ret == gonvml.SUCCESS && sram.BThresholdExceeded != 0
+		if ret == gonvml.SUCCESS {
+			r.SRAMThresholdExceeded = sram.BThresholdExceeded != 0
+			r.SRAM = ecc.Location{
+				Have: checks.Read, VolatileCorrected: sram.VolatileCor, VolatileUncorrected: sram.VolatileUncParity + sram.VolatileUncSecDed,
+				AggregateCorrected: sram.AggregateCor, AggregateUncorrected: sram.AggregateUncParity + sram.AggregateUncSecDed,
+			}
+		}
 		return ret
 	})
 	var err string
 	if r.HaveSRAM, err = availability(call, ret); err != "" {
 		r.Err = err
 	}
+	r.SRAM.Have = r.HaveSRAM
 	return call, ret
 }
 
@@ -256,43 +281,4 @@ func (c *child) rowRemap(d *device, r *rowremap.Reading) (string, gonvml.Return)
 		*r = rowremap.Reading{Have: r.Have, Err: r.Err}
 	}
 	return call, ret
-}
-
-func (c *child) recovery(d *device, r *recovery.Reading) (string, gonvml.Return) {
-	const call = "nvmlDeviceGetFieldValues"
-	values := []gonvml.FieldValue{{FieldId: gonvml.FI_DEV_GET_GPU_RECOVERY_ACTION}}
-	ret := c.call(call, func() gonvml.Return { return d.GetFieldValues(values) })
-	if ret == gonvml.SUCCESS {
-		ret = gonvml.Return(values[0].NvmlReturn)
-		if ret == gonvml.ERROR_INVALID_ARGUMENT { // a driver from before the field
-			ret = gonvml.ERROR_NOT_SUPPORTED
-		}
-	}
-	if r.Have, r.Err = availability(call, ret); r.Have != checks.Read {
-		return call, ret
-	}
-	n, ok := number(values[0])
-	if !ok {
-		*r = recovery.Reading{Err: fmt.Sprintf("%s: field %d has a value of type %d", call, values[0].FieldId, values[0].ValueType)}
-		return call, ret
-	}
-	r.Action = n
-	return call, ret
-}
-
-// number is a field's value as an int. The layout is nvmlValue_t's, a union in the machine's byte order.
-func number(v gonvml.FieldValue) (int, bool) {
-	raw := binary.NativeEndian.Uint64(v.Value[:])
-	half := binary.NativeEndian.Uint32(v.Value[:4])
-	switch gonvml.ValueType(v.ValueType) {
-	case gonvml.VALUE_TYPE_UNSIGNED_INT:
-		return int(half), true
-	case gonvml.VALUE_TYPE_SIGNED_INT:
-		return int(int32(half)), true
-	case gonvml.VALUE_TYPE_UNSIGNED_LONG, gonvml.VALUE_TYPE_UNSIGNED_LONG_LONG, gonvml.VALUE_TYPE_SIGNED_LONG_LONG:
-		return int(int64(raw)), true
-	case gonvml.VALUE_TYPE_DOUBLE:
-		return int(math.Float64frombits(raw)), true
-	}
-	return 0, false
 }

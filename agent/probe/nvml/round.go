@@ -126,7 +126,7 @@ func (r *round) node(fresh bool) (again, ok bool) {
 		return !fresh, false
 	}
 	s.mu.Lock()
-	s.driver = m.Node.Driver
+	s.driver, s.library = m.Node.Driver, m.Node.Library
 	s.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()

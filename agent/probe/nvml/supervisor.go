@@ -55,6 +55,7 @@ type Supervisor struct {
 	boot     string
 	serial   string // the node's
 	driver   string
+	library  string // version
 	blocked  blockedFile
 	initHung int // fresh children, in a row, in which nvmlInit passed its deadline
 	known    []checks.GPU
@@ -147,7 +148,7 @@ func (s *Supervisor) readBoot() error {
 		return nil
 	}
 	again := s.boot != ""
-	s.boot, s.serial, s.driver, s.initHung = boot, hostSerial(s.cfg.Sysfs), "", 0
+	s.boot, s.serial, s.driver, s.library, s.initHung = boot, hostSerial(s.cfg.Sysfs), "", "", 0
 	s.blocked = loadBlocked(s.cfg.RunDir, boot, s.log)
 	clear(s.suspects)
 	if again {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "state.h"
@@ -42,7 +43,7 @@ static struct { int unused; } slots[SIM_GPUS]; /* a device handle points at its 
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char dir[3072];
-static const struct sim_node *state; /* mapped; keeps the inode in use, so that its number tells old from new */
+static const struct sim_file *state; /* mapped; keeps the inode in use, so that its number tells old from new */
 static ino_t state_inode;
 static struct sim_calls *calls;
 static int started; /* nvmlInit less nvmlShutdown */
@@ -95,10 +96,10 @@ static void refresh(void)
 	snprintf(path, sizeof path, "%s/nvml.state", dir);
 	if (stat(path, &st) != 0 || (state && st.st_ino == state_inode))
 		return;
-	struct sim_node *n = map("nvml.state", sizeof *n, 0);
+	struct sim_file *n = map("nvml.state", sizeof *n, 0);
 	if (!n)
 		return;
-	if (n->magic != SIM_MAGIC || n->layout != SIM_LAYOUT || n->gpus > SIM_GPUS) {
+	if (n->node.magic != SIM_MAGIC || n->node.layout != SIM_LAYOUT || n->node.gpus > SIM_GPUS) {
 		munmap(n, sizeof *n);
 		return;
 	}
@@ -126,7 +127,7 @@ static ret_t look(struct sim_node *n)
 	refresh();
 	ret_t r = !started ? UNINITIALIZED : !state ? DRIVER_NOT_LOADED : OK;
 	if (r == OK)
-		*n = *state;
+		*n = state->node;
 	pthread_mutex_unlock(&lock);
 	return r;
 }
@@ -145,9 +146,9 @@ static ret_t on(enum function fn, int slot, struct sim_gpu *g)
 	pthread_mutex_lock(&lock);
 	refresh();
 	count(fn, slot);
-	ret_t r = !started ? UNINITIALIZED : !state ? DRIVER_NOT_LOADED : (uint32_t)slot >= state->gpus ? INVALID_ARGUMENT : OK;
+	ret_t r = !started ? UNINITIALIZED : !state ? DRIVER_NOT_LOADED : (uint32_t)slot >= state->node.gpus ? INVALID_ARGUMENT : OK;
 	if (r == OK)
-		*g = state->gpu[slot];
+		*g = state->node.gpu[slot];
 	pthread_mutex_unlock(&lock);
 	if (r != OK)
 		return r;
@@ -158,6 +159,18 @@ static ret_t on(enum function fn, int slot, struct sim_gpu *g)
 	if (g->not_supported >> fn & 1)
 		return NOT_SUPPORTED;
 	return OK;
+}
+
+/* now is what a counter has risen to. */
+static uint64_t now(const struct sim_counter *c)
+{
+	struct timespec t;
+	if (!c->per_minute || clock_gettime(CLOCK_REALTIME, &t) != 0)
+		return c->value;
+	int64_t ns = t.tv_sec * 1000000000ll + t.tv_nsec - c->since_ns;
+	if (ns < 0)
+		ns = 0;
+	return c->value + (uint64_t)((unsigned __int128)c->per_minute * (uint64_t)ns / 60000000000ull);
 }
 
 static int slot_of(device_t d)
@@ -192,8 +205,8 @@ static ret_t start(enum function fn)
 	pthread_mutex_lock(&lock);
 	refresh();
 	count(fn, SIM_GPUS);
-	uint32_t how = state ? state->init : SIM_INIT_ERROR;
-	ret_t r = how == SIM_INIT_OK ? OK : state ? state->init_return : DRIVER_NOT_LOADED;
+	uint32_t how = state ? state->node.init : SIM_INIT_ERROR;
+	ret_t r = how == SIM_INIT_OK ? OK : state ? state->node.init_return : DRIVER_NOT_LOADED;
 	if (how == SIM_INIT_OK)
 		started++;
 	pthread_mutex_unlock(&lock);
@@ -379,7 +392,7 @@ EXPORT ret_t nvmlDeviceGetTotalEccErrors(device_t d, unsigned int error_type, un
 		return INVALID_ARGUMENT;
 	if (!(g.flags & SIM_ECC))
 		return NOT_SUPPORTED; /* as a driver does while ECC is off */
-	*out = g.ecc[error_type][counter_type];
+	*out = now(&g.ecc[error_type][counter_type]);
 	return OK;
 }
 
@@ -420,6 +433,169 @@ EXPORT ret_t nvmlDeviceGetRemappedRows(device_t d, unsigned int *corrected, unsi
 	return OK;
 }
 
+EXPORT ret_t nvmlDeviceGetRowRemapperHistogram(device_t d, unsigned int *out)
+{
+	ON(nvmlDeviceGetRowRemapperHistogram, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	for (int i = 0; i < 5; i++)
+		out[i] = g.bank[i];
+	return OK;
+}
+
+static ret_t clock_reasons(const struct sim_gpu *g, unsigned long long *out)
+{
+	if (!out)
+		return INVALID_ARGUMENT;
+	*out = g->clock_reasons;
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetCurrentClocksEventReasons(device_t d, unsigned long long *out)
+{
+	ON(nvmlDeviceGetCurrentClocksEventReasons, d, g)
+	return clock_reasons(&g, out);
+}
+
+EXPORT ret_t nvmlDeviceGetCurrentClocksThrottleReasons(device_t d, unsigned long long *out)
+{
+	ON(nvmlDeviceGetCurrentClocksThrottleReasons, d, g)
+	return clock_reasons(&g, out);
+}
+
+EXPORT ret_t nvmlDeviceGetTemperature(device_t d, unsigned int sensor, unsigned int *out)
+{
+	ON(nvmlDeviceGetTemperature, d, g)
+	if (sensor != 0 || !out)
+		return INVALID_ARGUMENT;
+	*out = (unsigned int)g.temperature;
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetTemperatureThreshold(device_t d, unsigned int type, unsigned int *out)
+{
+	ON(nvmlDeviceGetTemperatureThreshold, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	if (type >= sizeof g.threshold / sizeof g.threshold[0] || !g.threshold[type])
+		return NOT_SUPPORTED;
+	*out = (unsigned int)g.threshold[type];
+	return OK;
+}
+
+struct margin {
+	unsigned int version;
+	int margin;
+};
+
+EXPORT ret_t nvmlDeviceGetMarginTemperature(device_t d, struct margin *out)
+{
+	ON(nvmlDeviceGetMarginTemperature, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	if (out->version != (sizeof *out | 1u << 24))
+		return VERSION_MISMATCH;
+	if (!(g.flags & SIM_MARGIN))
+		return NOT_SUPPORTED;
+	out->margin = g.margin;
+	return OK;
+}
+
+struct utilization {
+	unsigned int gpu, memory;
+};
+
+EXPORT ret_t nvmlDeviceGetUtilizationRates(device_t d, struct utilization *out)
+{
+	ON(nvmlDeviceGetUtilizationRates, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	out->gpu = g.utilization;
+	out->memory = g.utilization / 2;
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetPersistenceMode(device_t d, unsigned int *out)
+{
+	ON(nvmlDeviceGetPersistenceMode, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	*out = !!(g.flags & SIM_PERSISTENCE);
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetComputeMode(device_t d, unsigned int *out)
+{
+	ON(nvmlDeviceGetComputeMode, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	*out = g.compute_mode;
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetMigMode(device_t d, unsigned int *current, unsigned int *pending)
+{
+	ON(nvmlDeviceGetMigMode, d, g)
+	if (!current || !pending)
+		return INVALID_ARGUMENT;
+	*current = !!(g.flags & SIM_MIG);
+	*pending = !!(g.flags & SIM_MIG_PENDING);
+	return OK;
+}
+
+struct fabric_v2 {
+	unsigned int version;
+	unsigned char cluster_uuid[16];
+	ret_t status;
+	unsigned int clique_id;
+	unsigned char state;
+	unsigned int health;
+};
+
+struct fabric_v3 {
+	unsigned int version;
+	unsigned char cluster_uuid[16];
+	ret_t status;
+	unsigned int clique_id;
+	unsigned char state;
+	unsigned int health;
+	unsigned char summary;
+};
+
+EXPORT ret_t nvmlDeviceGetGpuFabricInfoV(device_t d, struct fabric_v3 *out)
+{
+	ON(nvmlDeviceGetGpuFabricInfoV, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	if (out->version != (sizeof *out | 3u << 24) && out->version != (sizeof(struct fabric_v2) | 2u << 24))
+		return VERSION_MISMATCH;
+	if (!g.fabric_state)
+		return NOT_SUPPORTED;
+	out->status = (ret_t)g.fabric_status;
+	out->clique_id = 0;
+	out->state = (unsigned char)g.fabric_state;
+	out->health = g.fabric_health;
+	if (out->version >> 24 == 3)
+		out->summary = (unsigned char)g.fabric_summary;
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceGetNvLinkRemotePciInfo_v2(device_t d, unsigned int link, struct pci_info *out)
+{
+	ON(nvmlDeviceGetNvLinkRemotePciInfo_v2, d, g)
+	if (!out || link >= SIM_LINKS)
+		return INVALID_ARGUMENT;
+	const uint32_t *r = g.remote[link];
+	if (!r[0] && !r[1] && !r[2])
+		return NOT_SUPPORTED;
+	memset(out, 0, sizeof *out);
+	snprintf(out->bus_id, sizeof out->bus_id, "%08X:%02X:%02X.0", r[0], r[1], r[2]);
+	out->domain = r[0];
+	out->bus = r[1];
+	out->device = r[2];
+	return OK;
+}
+
 struct field_value {
 	unsigned int field, scope;
 	long long timestamp, latency_usec;
@@ -432,22 +608,34 @@ struct field_value {
 	} value;
 };
 
+/* answer fills in one value from the table of the GPU in slot. With the lock held. */
+static void answer(struct field_value *v, int slot, uint32_t fields)
+{
+	v->timestamp = v->latency_usec = 0;
+	v->value.ull = 0;
+	v->ret = NOT_SUPPORTED;
+	for (uint32_t i = 0; i < fields && i < SIM_FIELDS; i++) {
+		const struct sim_field *f = &state->field[slot][i];
+		if (f->field != v->field || f->scope != v->scope)
+			continue;
+		v->ret = f->ret;
+		v->type = f->type;
+		if (f->type == 1) /* unsigned int */
+			v->value.ui = (unsigned int)now(&f->counter);
+		else
+			v->value.ull = now(&f->counter);
+		return;
+	}
+}
+
 EXPORT ret_t nvmlDeviceGetFieldValues(device_t d, int n, struct field_value *values)
 {
 	ON(nvmlDeviceGetFieldValues, d, g)
 	if (n <= 0 || !values)
 		return INVALID_ARGUMENT;
-	for (int i = 0; i < n; i++) {
-		struct field_value *v = &values[i];
-		v->timestamp = v->latency_usec = 0;
-		v->value.ull = 0;
-		if (v->field != 230) { /* NVML_FI_DEV_GET_GPU_RECOVERY_ACTION */
-			v->ret = NOT_SUPPORTED;
-			continue;
-		}
-		v->type = 1; /* unsigned int */
-		v->value.ui = g.recovery;
-		v->ret = OK;
-	}
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < n; i++)
+		answer(&values[i], slot_, g.fields);
+	pthread_mutex_unlock(&lock);
 	return OK;
 }

@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// The sizes of nvmllib/src/state.h.
+const (
+	maxLinks  = 18
+	maxFields = 512
+)
+
+// nvmlCounter is struct sim_counter.
+type nvmlCounter struct {
+	Value     uint64
+	PerMinute uint64
+	Since     int64
+}
+
+// nvmlField is struct sim_field.
+type nvmlField struct {
+	Field, Scope uint32
+	Type         uint32
+	Ret          int32
+	nvmlCounter
+}
+
+// Types of a field's value: nvmlValueType_t.
+const (
+	typeUint  = 1
+	typeUlong = 3 // unsigned long long
+)
+
+// Fields of nvmlDeviceGetFieldValues, by nvml.h.
+const (
+	fieldRetiredSBE       = 29
+	fieldRetiredDBE       = 30
+	fieldRetiredPending   = 31
+	fieldPolicyThermal    = 75
+	fieldMemoryTemp       = 82
+	fieldLinkCount        = 91
+	fieldReplays          = 94
+	fieldRemoteLink       = 146
+	fieldLinkReplay       = 161
+	fieldLinkRecovery     = 162
+	fieldLinkCRC          = 163
+	fieldLinkSpeed        = 164
+	fieldLinkState        = 165
+	fieldLinkVersion      = 166
+	fieldShutdownMargin   = 193
+	fieldSlowdownMargin   = 194
+	fieldMemoryMargin     = 195
+	fieldOperatingMargin  = 196
+	fieldLinkEffectiveBER = 220
+	fieldLinkSymbolBER    = 222
+	fieldRecoveryAction   = 230
+	fieldHeldSWThermal    = 269
+	fieldHeldHWThermal    = 270
+	fieldHeldPowerBrake   = 271
+)
+
+// Fields of ECC counters of device memory: corrected and uncorrected, volatile and aggregate.
+var fieldsDRAM = [2][2]uint32{{11, 22}, {12, 23}}
+
+// fields is what nvmlDeviceGetFieldValues knows of the GPU.
+func (g GPU) fields(m model) []nvmlField {
+	var out []nvmlField
+	since := g.RatesSince.UnixNano()
+	add := func(field, scope, typ uint32, value, perMinute uint64) {
+		out = append(out, nvmlField{Field: field, Scope: scope, Type: typ, nvmlCounter: nvmlCounter{value, perMinute, since}})
+	}
+	plain := func(field uint32, value uint64) { add(field, 0, typeUint, value, 0) }
+	plain(fieldRecoveryAction, uint64(g.RecoveryAction))
+	add(fieldReplays, 0, typeUint, g.PCIeReplays, g.PCIeReplaysPerMinute)
+	if m.gddr { // retires pages
+		plain(fieldRetiredSBE, uint64(g.RetiredSingle))
+		plain(fieldRetiredDBE, uint64(g.RetiredDouble))
+		plain(fieldRetiredPending, flag(g.RetiredPending))
+	}
+	if g.MemoryTemperature > 0 {
+		plain(fieldMemoryTemp, uint64(g.MemoryTemperature))
+	}
+	if m.margin {
+		plain(fieldShutdownMargin, signed(-8))
+		plain(fieldSlowdownMargin, signed(-2))
+		plain(fieldMemoryMargin, 0)
+		plain(fieldOperatingMargin, 0)
+	}
+	if g.ECCEnabled {
+		for kind, perMinute := range []uint64{g.VolatileCorrectedPerMinute, 0} {
+			for life := range 2 {
+				add(fieldsDRAM[kind][life], 0, typeUlong, g.eccCounts()[kind][life], perMinute)
+			}
+		}
+	}
+	held := func(field uint32, name string) {
+		perMinute := uint64(0)
+		if slices.Contains(g.Throttle, name) {
+			perMinute = uint64(time.Minute)
+		}
+		add(field, 0, typeUlong, g.Held[name], perMinute)
+	}
+	held(fieldPolicyThermal, "sw_thermal")
+	if m.held {
+		held(fieldHeldSWThermal, "sw_thermal")
+		held(fieldHeldHWThermal, "hw_thermal")
+		held(fieldHeldPowerBrake, "power_brake")
+	}
+	if m.links > 0 {
+		plain(fieldLinkCount, uint64(len(g.Links)))
+	}
+	for i, l := range g.Links {
+		scope := uint32(i)
+		add(fieldLinkState, scope, typeUint, uint64(slices.Index(LinkStates, l.State)), 0)
+		add(fieldLinkVersion, scope, typeUint, m.linkVersion, 0)
+		if l.State != "down" {
+			add(fieldLinkSpeed, scope, typeUint, uint64(l.SpeedMBps), 0)
+			add(fieldRemoteLink, scope, typeUint, uint64(g.Index*m.links+i)%64, 0)
+		}
+		add(fieldLinkReplay, scope, typeUlong, l.Replay, l.ReplayPerMinute)
+		add(fieldLinkRecovery, scope, typeUlong, l.Recovery, l.RecoveryPerMinute)
+		add(fieldLinkCRC, scope, typeUlong, l.CRC, l.CRCPerMinute)
+		if m.linkVersion >= 7 {
+			ber, err := packBER(l.EffectiveBER)
+			if err != nil { // none set: as good as can be told
+				ber = 255 | 15<<8
+			}
+			add(fieldLinkEffectiveBER, scope, typeUlong, ber, 0)
+			add(fieldLinkSymbolBER, scope, typeUlong, ber, 0)
+		}
+	}
+	return out
+}
+
+func flag(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// signed is a negative number as the 32 bits of a field.
+func signed(n int32) uint64 { return uint64(uint32(n)) }
+
+// eccCounts are corrected and uncorrected errors, volatile and aggregate.
+func (g GPU) eccCounts() [2][2]uint64 {
+	return [2][2]uint64{{g.VolatileCorrected, g.AggregateCorrected}, {g.VolatileUncorrected, g.AggregateUncorrected}}
+}

@@ -1,0 +1,147 @@
+package pcie
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/counter"
+	"github.com/assay-gpu/assay/checks/policy"
+)
+
+// ID is the check's catalog id.
+const ID = "pcie"
+
+// Judge turns a reading into a finding. It does no I/O. None of its faults is hard: the link still works.
+func Judge(gpu checks.GPU, r Reading, p policy.PCIe) checks.Finding {
+	f := checks.Finding{Check: ID, Subject: gpu.Subject()}
+	switch r.Have {
+	case checks.NotSupported:
+		f.Verdict, f.Reason = checks.NotApplicable, "this machine shows no PCIe link for the GPU"
+		return f
+	case checks.Read:
+	default:
+		f.Reason = "PCIe link not read"
+		if r.Err != "" {
+			f.Reason += ": " + r.Err
+		}
+		return f
+	}
+	f.Evidence = evidence(r)
+	var faults, watch []string
+	fault := func(a checks.Action, format string, args ...any) {
+		f.Action = max(f.Action, a)
+		faults = append(faults, fmt.Sprintf(format, args...))
+	}
+	watched := func(format string, args ...any) { watch = append(watch, fmt.Sprintf(format, args...)) }
+
+	lanes := want(r.Most.Width, r.Port.Width)
+	if p.Width > 0 {
+		lanes = p.Width
+	}
+	if r.Width < lanes {
+		fault(checks.Drain, "runs at x%d, x%d expected", r.Width, lanes)
+	}
+	busy := p.BusyPercent
+	if r.Busy == checks.Read && r.slow(Moment{r.Gen, r.Percent}, busy) {
+		text := fmt.Sprintf("runs at Gen%d while busy, Gen%d expected", r.Gen, want(r.Most.Gen, r.Port.Gen))
+		if r.Before != nil && r.slow(*r.Before, busy) {
+			fault(checks.Drain, "%s", text)
+		} else {
+			watched("%s; a fault when the next reading shows it too", text)
+		}
+	}
+	limit := Limit(p, r.Gen, r.Width)
+	for _, c := range []struct {
+		what string
+		counter.Reading
+	}{{"replays", r.Replays}, {"corrected errors", r.Correctable}} {
+		by, why := c.Rise()
+		if rate := counter.Rate(by, r.Over, time.Minute); rate > limit {
+			fault(checks.Drain, "%.0f %s a minute, more than %.0f on Gen%d x%d", rate, c.what, limit, r.Gen, r.Width)
+		}
+		if c.Saturated() {
+			watched("%s: %s", c.what, why)
+		}
+	}
+	if by, why := r.Fatal.Rise(); why == "" && by > 0 {
+		fault(checks.Drain, "%d fatal errors in %s", by, r.Over.Round(time.Second))
+	}
+	if by, why := r.NonFatal.Rise(); why == "" && by > 0 {
+		watched("%d uncorrectable non-fatal errors in %s", by, r.Over.Round(time.Second))
+	}
+	if r.HaveACS == checks.Read && len(r.ACS) > 0 {
+		text := fmt.Sprintf("ACS redirects peer-to-peer traffic at %s", strings.Join(r.ACS, ", "))
+		if p.RequireACSOff {
+			fault(checks.FixConfig, "%s", text)
+		} else {
+			watched("%s", text)
+		}
+	}
+	switch {
+	case len(faults) > 0:
+		f.Verdict, f.Reason = checks.Fail, strings.Join(faults, "; ")
+	case lanes == 0:
+		f.Reason = fmt.Sprintf("runs at x%d; how wide it should be is not known", r.Width)
+	case len(watch) > 0:
+		f.Verdict, f.Action, f.Reason = checks.Pass, checks.Watch, strings.Join(watch, "; ")
+	default:
+		f.Verdict, f.Reason = checks.Pass, fmt.Sprintf("Gen%d x%d", r.Gen, r.Width)
+		if by, why := r.Replays.Rise(); why == "" {
+			f.Reason += fmt.Sprintf(", %d replays in %s", by, r.Over.Round(time.Second))
+		}
+	}
+	return f
+}
+
+// Limit is how many replays, or corrected errors, a minute a link may have: its lanes times the policy's figure for its
+// generation, rounded up.
+func Limit(p policy.PCIe, gen, width int) float64 {
+	per := p.RepeatsPerMinuteAndLane
+	var rate float64
+	switch gen {
+	case 1:
+		rate = per.Gen1
+	case 2:
+		rate = per.Gen2
+	case 3:
+		rate = per.Gen3
+	case 4:
+		rate = per.Gen4
+	case 5:
+		rate = per.Gen5
+	default: // 6, or not known: the most that any allows
+		rate = per.Gen6
+	}
+	if width < 1 {
+		width = 16
+	}
+	return math.Ceil(rate * float64(width))
+}
+
+func evidence(r Reading) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "gen=%d width=%d max_gen=%d max_width=%d", r.Gen, r.Width, r.Most.Gen, r.Most.Width)
+	if r.Port != (End{}) {
+		fmt.Fprintf(&b, " port_gen=%d port_width=%d", r.Port.Gen, r.Port.Width)
+	}
+	if r.Busy == checks.Read {
+		fmt.Fprintf(&b, " busy=%d%%", r.Percent)
+	}
+	fmt.Fprintf(&b, " over=%s", r.Over.Round(time.Second))
+	for _, c := range []struct {
+		what string
+		counter.Reading
+	}{{"replays", r.Replays}, {"correctable", r.Correctable}, {"nonfatal", r.NonFatal}, {"fatal", r.Fatal}} {
+		if c.Have != checks.Read {
+			continue
+		}
+		fmt.Fprintf(&b, " %s=%d", c.what, c.Now)
+		if by, why := c.Rise(); why == "" {
+			fmt.Fprintf(&b, "(+%d)", by)
+		}
+	}
+	return b.String()
+}

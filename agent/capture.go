@@ -84,6 +84,7 @@ const (
 	fileSnapshot = "snapshot.json"
 	fileExpected = "expected.json"
 	filePolicy   = "policy.json"
+	fileTexts    = "texts.json" // the files of sysfs and procfs, and the answers of system calls, that the host's readings are from
 	fileKernel   = "kernel.log" // tab separated: sequence number, time, records lost before it, the line with its line breaks as spaces
 )
 
@@ -106,8 +107,8 @@ func (c Capture) Write(dir string) (map[string]string, error) {
 		fmt.Fprintf(&kernel, "%d\t%s\t%d\t%s\n", r.Seq, r.At.UTC().Format(time.RFC3339Nano), r.Lost, oneLine.Replace(r.Line))
 	}
 	files := map[string][]byte{fileKernel: kernel.Bytes()}
-	for name, v := range map[string]any{fileMeta: c.CaptureMeta, fileSnapshot: c.Snapshot, filePolicy: c.Policy, fileExpected: c.Expected} {
-		if name == fileExpected && c.Expected == nil {
+	for name, v := range map[string]any{fileMeta: c.CaptureMeta, fileSnapshot: c.Snapshot, filePolicy: c.Policy, fileExpected: c.Expected, fileTexts: c.Snapshot.Texts} {
+		if name == fileExpected && c.Expected == nil || name == fileTexts && len(c.Snapshot.Texts) == 0 {
 			continue
 		}
 		data, err := json.MarshalIndent(v, "", "  ")
@@ -134,7 +135,7 @@ func ReadCapture(dir string) (Capture, error) {
 		name     string
 		into     any
 		optional bool
-	}{{fileMeta, &c.CaptureMeta, false}, {fileSnapshot, &c.Snapshot, false}, {filePolicy, &c.Policy, false}, {fileExpected, &c.Expected, true}} {
+	}{{fileMeta, &c.CaptureMeta, false}, {fileSnapshot, &c.Snapshot, false}, {filePolicy, &c.Policy, false}, {fileExpected, &c.Expected, true}, {fileTexts, &c.Snapshot.Texts, true}} {
 		found, err := atomicfile.ReadJSON(filepath.Join(dir, f.name), f.into)
 		if err != nil {
 			return c, fmt.Errorf("capture: %w", err)

@@ -190,6 +190,8 @@ func describe(f checks.Finding) string {
 	switch {
 	case f.Subject.GPUIndex != nil:
 		w = append(w, fmt.Sprintf("GPU %d", *f.Subject.GPUIndex))
+	case f.Subject.Kind == checks.KindPort && f.Subject.Port != "":
+		w = append(w, f.Subject.Port)
 	case f.Subject.PCI != "":
 		w = append(w, f.Subject.PCI)
 	}

@@ -5,12 +5,16 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/mounts"
+	"github.com/assay-gpu/assay/checks/nvme"
+	"github.com/assay-gpu/assay/checks/processes"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -290,6 +294,13 @@ func TestAnEffectWaitsForTheDisk(t *testing.T) {
 func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 	c := Capture{CaptureMeta: CaptureMeta{Node: "gpu-017", BootID: "boot-1", At: time.Unix(1_700_000_000, 0).UTC()}, Snapshot: wellSnapshot(), Policy: newBench(t).desired(1, 0).Policy}
 	c.Snapshot.Node = "gpu-017"
+	c.Snapshot.Host.Mounts.Mounts = []mounts.Mount{{Point: "/home", Device: "filer7:/home", Type: "nfs4", Network: true, HungFor: time.Hour}}
+	c.Snapshot.Host.Processes.Sleeping = []processes.Process{{PID: 42, Name: "secretd (2)", Killed: true, For: time.Hour}}
+	c.Snapshot.Host.NVMe = nvme.Reading{Have: checks.Read, Disks: []nvme.Disk{{Name: "nvme0", Model: "M", Serial: "S4XN1", State: "live"}}, Learned: []string{"M S4XN1", "M S4XN2"}}
+	c.Snapshot.Texts = map[string]string{
+		"proc/1/mounts": "/dev/sda / ext4 rw 0 0\nfiler7:/home /home nfs4 rw,addr=10.1.2.3 0 0\n", "proc/42/stat": "42 (secretd (2)) D 1", "proc/42/status": "Name:\tsecretd (2)\nState:\tD\n",
+		"sys/class/nvme/nvme0/serial": "S4XN1\n",
+	}
 	c.Kernel = []KernelRecord{{Seq: 1, At: c.At, Line: lineXID79}, {Seq: 2, At: c.At, Line: lineXID31}}
 	dir := t.TempDir()
 	if _, err := c.Write(dir); err != nil {
@@ -300,6 +311,9 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, got := c.Judge(checks.Quick), back.Judge(checks.Quick)
+	if !reflect.DeepEqual(back.Snapshot.Texts, c.Snapshot.Texts) {
+		t.Errorf("texts read back: %q", back.Snapshot.Texts)
+	}
 	if showFindings(want) != showFindings(got) || want.Verdict != checks.Fail {
 		t.Fatalf("judged again:\n%s\nwant\n%s", showFindings(got), showFindings(want))
 	}
@@ -311,7 +325,7 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 	if _, err := red.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"gpu-017", "GPU-a", "\"s0\"", "python3", "boot-1"} {
+	for _, secret := range []string{"gpu-017", "GPU-a", "\"s0\"", "python3", "boot-1", "filer7", "secretd", "S4XN", "10.1.2.3"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil {
 			t.Fatal(err)

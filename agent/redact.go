@@ -5,27 +5,36 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/assay-gpu/assay/checks/catalog"
 )
+
+// addresses are IP addresses, as the options of a mount name its server.
+var addresses = regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
 
 // Patterns of what a kernel-log line may tell of users and machines: process names and ids, MAC and IP addresses, host names.
 var private = []*regexp.Regexp{
 	regexp.MustCompile(`name=[^,\s]+`),
 	regexp.MustCompile(`\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b`),
-	regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`),
+	addresses,
 }
 
 // Redact replaces what names the machine, its parts and its users: node name, boot id, serials and UUIDs, each by a word
-// made from it, so that the same name stays the same; and process names and addresses in the kernel log. salt keeps the
-// words from being guessed. The redacted capture is judged like the original.
+// made from it, so that the same name stays the same; process names and file servers likewise; and process names and
+// addresses in the kernel log. salt keeps the words from being guessed. The redacted capture is judged like the original.
 func (c Capture) Redact(salt []byte) (Capture, error) {
 	words := map[string]string{}
+	word := func(kind, s string) string {
+		sum := sha256.Sum256(append(append([]byte(kind), salt...), s...))
+		return kind + hex.EncodeToString(sum[:6])
+	}
 	add := func(kind, s string) {
 		if s != "" {
-			sum := sha256.Sum256(append(append([]byte(kind), salt...), s...))
-			words[s] = kind + hex.EncodeToString(sum[:6])
+			words[s] = word(kind, s)
 		}
 	}
 	add("node-", c.Node)
@@ -42,6 +51,12 @@ func (c Capture) Redact(salt []byte) (Capture, error) {
 		add("GPU-", g.UUID)
 		add("serial-", g.Serial)
 	}
+	for _, d := range c.Snapshot.Host.NVMe.Disks {
+		add("serial-", d.Serial)
+	}
+	for _, id := range c.Snapshot.Host.NVMe.Learned { // model and serial
+		add("serial-", id[strings.LastIndexByte(id, ' ')+1:])
+	}
 	// Longer names first, so that one that is part of another does not cut it.
 	from := make([]string, 0, len(words))
 	for w := range words {
@@ -56,6 +71,8 @@ func (c Capture) Redact(salt []byte) (Capture, error) {
 
 	out := c
 	out.Expected = nil
+	host, texts := redactHost(c.Snapshot.Host, c.Snapshot.Texts, word)
+	c.Snapshot.Host = host
 	for _, p := range []struct{ from, to any }{{c.CaptureMeta, &out.CaptureMeta}, {c.Snapshot, &out.Snapshot}, {c.Expected, &out.Expected}} {
 		data, err := json.Marshal(p.from)
 		if err != nil {
@@ -63,6 +80,12 @@ func (c Capture) Redact(salt []byte) (Capture, error) {
 		}
 		if err := json.Unmarshal([]byte(replace.Replace(string(data))), p.to); err != nil {
 			return c, fmt.Errorf("redact: %w", err)
+		}
+	}
+	if texts != nil {
+		out.Snapshot.Texts = make(map[string]string, len(texts))
+		for name, text := range texts {
+			out.Snapshot.Texts[name] = replace.Replace(text)
 		}
 	}
 	out.Kernel = make([]KernelRecord, len(c.Kernel))
@@ -80,4 +103,50 @@ func (c Capture) Redact(salt []byte) (Capture, error) {
 	}
 	out.Redacted = true
 	return out, nil
+}
+
+// procName finds the name in /proc/PID/stat, and in status.
+var procName = regexp.MustCompile(`(?s)\(.*\)|(?m)^Name:\t.*$`)
+
+// redactHost replaces the names of processes and of file servers in a host's readings and the texts they are from. They are
+// any words at all, so that each is replaced where it stands, never elsewhere.
+func redactHost(h catalog.HostState, texts map[string]string, word func(kind, s string) string) (catalog.HostState, map[string]string) {
+	server := func(device string) string {
+		if name, path, ok := strings.Cut(device, ":"); ok && !strings.HasPrefix(device, "/dev/") {
+			return word("server-", name) + ":" + path
+		}
+		return device
+	}
+	h.Mounts.Mounts, h.Processes.Sleeping = slices.Clone(h.Mounts.Mounts), slices.Clone(h.Processes.Sleeping)
+	for i, m := range h.Mounts.Mounts {
+		h.Mounts.Mounts[i].Device = server(m.Device)
+	}
+	for i, p := range h.Processes.Sleeping {
+		h.Processes.Sleeping[i].Name = word("process-", p.Name)
+	}
+	if texts == nil {
+		return h, nil
+	}
+	out := make(map[string]string, len(texts))
+	for name, text := range texts {
+		base := path.Base(name)
+		switch {
+		case base == "mounts":
+			var lines []string
+			for line := range strings.Lines(text) {
+				device, rest, _ := strings.Cut(line, " ")
+				lines = append(lines, server(device)+" "+rest)
+			}
+			text = addresses.ReplaceAllString(strings.Join(lines, ""), "redacted")
+		case strings.HasPrefix(name, "proc/") && (base == "stat" || base == "status"):
+			text = procName.ReplaceAllStringFunc(text, func(m string) string {
+				if m[0] == '(' {
+					return "(" + word("process-", m[1:len(m)-1]) + ")"
+				}
+				return "Name:\t" + word("process-", strings.TrimPrefix(m, "Name:\t"))
+			})
+		}
+		out[name] = text
+	}
+	return h, out
 }

@@ -33,7 +33,7 @@ func newCapture() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeoutCause(c.Context(), checkTime, fmt.Errorf("no answer within %s", checkTime))
 		defer cancel()
-		capt, err := takeCapture(ctx, cfg, c.ErrOrStderr())
+		capt, err := takeCapture(ctx, cfg, nil, c.ErrOrStderr())
 		if err != nil {
 			return err
 		}

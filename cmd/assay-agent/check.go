@@ -49,14 +49,17 @@ func newCheck() *cobra.Command {
 		if err := joinUsage(err, ferr); err != nil {
 			return err
 		}
-		capt, err := takeOrRead(c.Context(), cfg, from, c.ErrOrStderr())
-		if err != nil {
-			return err
-		}
+		var own *policy.Policy
 		if policyFile != "" {
-			if capt.Policy, err = loadPolicy(policyFile); err != nil {
+			p, err := loadPolicy(policyFile)
+			if err != nil {
 				return err
 			}
+			own = &p
+		}
+		capt, err := takeOrRead(c.Context(), cfg, from, own, c.ErrOrStderr())
+		if err != nil {
+			return err
 		}
 		return judgeAndPrint(c.OutOrStdout(), capt, level, only, asJSON)
 	}
@@ -97,19 +100,23 @@ func loadPolicy(file string) (policy.Policy, error) {
 	return p, usage(err)
 }
 
-// takeOrRead reads a capture, or takes one of this machine.
-func takeOrRead(ctx context.Context, cfg config, from string, stderr io.Writer) (agent.Capture, error) {
+// takeOrRead reads a capture, or takes one of this machine. own is the policy in its stead; nil: its own.
+func takeOrRead(ctx context.Context, cfg config, from string, own *policy.Policy, stderr io.Writer) (agent.Capture, error) {
 	if from != "" {
 		c, err := agent.ReadCapture(from)
+		if own != nil {
+			c.Policy = *own
+		}
 		return c, usage(err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, checkTime, fmt.Errorf("no answer within %s", checkTime))
 	defer cancel()
-	return takeCapture(ctx, cfg, stderr)
+	return takeCapture(ctx, cfg, own, stderr)
 }
 
 // takeCapture reads everything a check reads. What cannot be read is said in the capture, not in the error.
-func takeCapture(ctx context.Context, cfg config, stderr io.Writer) (agent.Capture, error) {
+// own is the policy to read and judge by; nil: the last that the daemon had, or the built-in one.
+func takeCapture(ctx context.Context, cfg config, own *policy.Policy, stderr io.Writer) (agent.Capture, error) {
 	bootID, err := bootIDFile(cfg.BootID)()
 	if err != nil {
 		return agent.Capture{}, &exitError{exitUnknown, fmt.Errorf("boot id: %w", err)}
@@ -120,13 +127,17 @@ func takeCapture(ctx context.Context, cfg config, stderr io.Writer) (agent.Captu
 	if found, err := atomicfile.ReadJSON(cfg.StateDir+"/desired.json", &kept); err == nil && found {
 		c.Policy, c.Expected = kept.Desired.Policy, kept.Desired.Expected
 	}
+	if own != nil {
+		c.Policy = *own
+	}
 	hw, err := openHardware(cfg, false, newLog(stderr, "error"))
 	if err != nil {
 		return c, err
 	}
 	defer hw.close()
 	c.Tree = hw.tree
-	hw.onPolicy(c.Policy)
+	known := checks.Inventory{GPUs: agent.KnownGPUs(cfg.StateDir)}
+	hw.onPolicy(c.Policy.ForNode(cfg.Node, policy.HardwareOf(known, c.Expected), policy.Set{}))
 	if c.Snapshot, err = hw.prober.Snapshot(ctx); err != nil {
 		c.SnapshotErr = err.Error()
 	}
@@ -204,6 +215,8 @@ func findingText(f checks.Finding) string {
 	switch {
 	case f.Subject.GPUIndex != nil:
 		where = fmt.Sprintf("GPU %d", *f.Subject.GPUIndex)
+	case f.Subject.Kind == checks.KindPort && f.Subject.Port != "":
+		where = f.Subject.Port
 	case f.Subject.PCI != "":
 		where = f.Subject.PCI
 	}

@@ -19,6 +19,8 @@ type Probe struct {
 
 	mu sync.Mutex
 	up map[string]bool // ports that have been up in this run: the counters of others are not read
+
+	threads kernelThreads // belongs to the group processes
 }
 
 // New returns a probe of the source.
@@ -73,7 +75,7 @@ func (p *Probe) Read(ctx context.Context, limit time.Duration, pol policy.Policy
 	})
 	group(ctx, p, &wg, keep, "memory", &h.Memory.Err, func(r *recorder) func() { got := memoryOf(r); return func() { h.Memory = got } })
 	group(ctx, p, &wg, keep, "cpu", &h.CPU.Err, func(r *recorder) func() { got := cpuOf(r); return func() { h.CPU = got } })
-	group(ctx, p, &wg, keep, "processes", &h.Processes.Err, func(r *recorder) func() { got := processesOf(r); return func() { h.Processes = got } })
+	group(ctx, p, &wg, keep, "processes", &h.Processes.Err, func(r *recorder) func() { got := processesOf(r, &p.threads); return func() { h.Processes = got } })
 	group(ctx, p, &wg, keep, "kernel", &h.Kernel.Err, func(r *recorder) func() { got := kernelOf(r); return func() { h.Kernel = got } })
 	group(ctx, p, &wg, keep, "nvme", &h.NVMe.Err, func(r *recorder) func() { got := nvmeOf(r); return func() { h.NVMe = got } })
 	group(ctx, p, &wg, keep, "timesync", &h.TimeSync.Err, func(r *recorder) func() { got := timesyncOf(r); return func() { h.TimeSync = got } })

@@ -22,8 +22,26 @@ const (
 	signalKill       = 9
 )
 
+// kernelThreads are the pids of kernel threads, which are most of a large node's processes and never of interest. A pid may
+// become another's, so that they are found anew now and then.
+type kernelThreads struct {
+	known map[int]bool
+	looks int
+}
+
+// renewThreads is after how many looks kernel threads are found anew: ten minutes at one each half a minute.
+const renewThreads = 20
+
+func (k *kernelThreads) begin() {
+	if k.looks%renewThreads == 0 {
+		k.known = map[int]bool{}
+	}
+	k.looks++
+}
+
 // processesOf finds the processes in uninterruptible sleep, kernel threads aside. Of the others nothing is kept.
-func processesOf(r *recorder) processes.Reading {
+func processesOf(r *recorder, threads *kernelThreads) processes.Reading {
+	threads.begin()
 	entries, err := r.List("proc")
 	if err != nil {
 		return processes.Reading{Err: "proc: " + err.Error()}
@@ -32,7 +50,7 @@ func processesOf(r *recorder) processes.Reading {
 	seen := false
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e)
-		if err != nil {
+		if err != nil || threads.known[pid] {
 			continue
 		}
 		text, err := r.quiet("proc/" + e + "/stat")
@@ -40,7 +58,10 @@ func processesOf(r *recorder) processes.Reading {
 			continue // it has ended
 		}
 		seen = true
-		x, asleep := parseStat(pid, text)
+		x, asleep, kernel := parseStat(pid, text)
+		if kernel {
+			threads.known[pid] = true
+		}
 		if !asleep || len(out.Sleeping) >= maxSleeping {
 			continue
 		}
@@ -56,21 +77,22 @@ func processesOf(r *recorder) processes.Reading {
 }
 
 // parseStat reads /proc/PID/stat: pid (comm) state ppid … with flags the 9th field and the start time the 22nd. The name
-// may hold anything, brackets too.
-func parseStat(pid int, text string) (processes.Process, bool) {
+// may hold anything, brackets too. Kernel threads are never asleep in our sense.
+func parseStat(pid int, text string) (x processes.Process, asleep, kernel bool) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || end < open {
-		return processes.Process{}, false
+		return x, false, false
 	}
 	f := strings.Fields(text[end+1:])
-	if len(f) < 20 || f[0] != "D" {
-		return processes.Process{}, false
+	if len(f) < 20 {
+		return x, false, false
 	}
-	if flags, err := strconv.ParseUint(f[6], 10, 64); err != nil || flags&flagKernelThread != 0 {
-		return processes.Process{}, false
+	flags, err := strconv.ParseUint(f[6], 10, 64)
+	if kernel = err == nil && flags&flagKernelThread != 0; kernel || err != nil || f[0] != "D" {
+		return x, false, kernel
 	}
 	start, err := strconv.ParseUint(f[19], 10, 64)
-	return processes.Process{PID: pid, Start: start, Name: text[open+1 : end]}, err == nil
+	return processes.Process{PID: pid, Start: start, Name: text[open+1 : end]}, err == nil, false
 }
 
 // look says what a sleeping process waits in, whether it has a GPU open and whether it has been killed. None of the files

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -67,7 +66,7 @@ func (p *Probe) statfs(ctx context.Context, keep func(Texts), m *mounts.Mount) {
 		v := fields(got.text)
 		m.Size, m.Available, m.Files, m.FilesFree = v["blocks"]*v["bsize"], v["bavail"]*v["bsize"], v["files"], v["ffree"]
 		if v["bsize"] == 0 {
-			m.Err = fmt.Sprintf("statfs said %q", got.text)
+			m.HungFor = 1 // no answer at all
 		}
 	}
 }

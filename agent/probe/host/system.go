@@ -3,7 +3,6 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -51,13 +50,40 @@ func (s System) Text(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f, err := os.Open(p)
+	return readFile(p)
+}
+
+// readFile reads a file by plain system calls: there are thousands of small ones, and package os makes each ready to be
+// waited for.
+func readFile(path string) (string, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
-		return "", bare(err)
+		return "", err
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxText))
-	return string(b), bare(err)
+	defer unix.Close(fd)
+	b := make([]byte, 0, 512)
+	for len(b) < maxText {
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(8*cap(b), maxText)), b...)
+		}
+		n, err := retry(func() (int, error) { return unix.Read(fd, b[len(b):cap(b)]) })
+		if err != nil {
+			return "", err
+		}
+		if n == 0 {
+			break
+		}
+		b = b[:len(b)+n]
+	}
+	return string(b), nil
+}
+
+func retry(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != unix.EINTR {
+			return n, err
+		}
+	}
 }
 
 // bare takes the path out of an error: the root differs from machine to machine, and the name says it already.
@@ -74,8 +100,7 @@ func (s System) call(call, path string) (string, error) {
 		path = "/" + path
 	}
 	if s.Calls != "" {
-		b, err := os.ReadFile(filepath.Join(s.Calls, CallFile(call, path)))
-		return string(b), bare(err)
+		return readFile(filepath.Join(s.Calls, CallFile(call, path)))
 	}
 	if call == "statfs" {
 		// By the first process's root: our own may be a view of it in which home directories are hidden. Who may not look

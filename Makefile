@@ -26,10 +26,10 @@ STAMP := -X main.version=$(VERSION)
 SUM     := $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
 TIMEOUT := 40m
 
-.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak install clean help golden-generate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1
+.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak install clean help golden-generate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
 
-## all: the four programs in bin/, and the simulated NVML and CUDA driver in bin/sim/
-all: bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1
+## all: the four programs in bin/, and the simulated NVML, CUDA driver and DCGM in bin/sim/
+all: bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
 
 bin/assay bin/assayd:
 	@echo "build $@"
@@ -52,6 +52,12 @@ bin/sim/libcuda.so.1: bin/assay-agent | deps-build
 	@echo "build $@"
 	@mkdir -p bin/sim
 	@bin/assay-agent sim library --cuda $@
+
+bin/sim/libdcgm.so.4: bin/assay-agent | deps-build
+	@echo "build $@"
+	@mkdir -p bin/sim
+	@bin/assay-agent sim library --dcgm $@
+	@ln -sfn ../assay-agent bin/sim/dcgmi
 
 ## demo: a control plane and eight simulated nodes; two break, are quarantined, and one is resumed
 demo: all

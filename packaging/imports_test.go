@@ -28,7 +28,7 @@ var outside = []struct {
 	{"google.golang.org/grpc", []string{"coordinator/store"}, "etcd's errors are gRPC's, and nobody else sees them"},
 	{"go.uber.org/zap", []string{"coordinator/store"}, "etcd logs with it; we log with slog"},
 	{"github.com/prometheus/client_golang/", []string{"agent/metrics", "coordinator/api"}, "metrics watch decisions; they never make one"},
-	{"github.com/ebitengine/purego", []string{"golden/cuda"}, "the CUDA driver is called in one place, in a child that may be killed"},
+	{"github.com/ebitengine/purego", []string{"golden/cuda", "agent/probe/dcgm"}, "the CUDA driver and DCGM are each called in one place, in a child that may be killed"},
 	{"github.com/spf13/", []string{"cmd"}, "command lines are read in cmd"},
 	{"github.com/coreos/go-systemd/", []string{"cmd", "agent/launch"}, "only the programs' edges know who runs them"},
 	{"github.com/jedib0t/go-pretty/", []string{"cmd"}, "tables are for people at a terminal"},

@@ -17,6 +17,9 @@ func Reboot(dir string) error {
 		keep := keeps(&s.Persists, &s.HealsAfterReboots)
 		if !keep {
 			s.Init = ""
+			if s.DCGM != "" {
+				s.DCGM, s.Diag = "up", ""
+			}
 		}
 		s.Host.reboot(keep)
 		return s.boot(dir)
@@ -53,6 +56,7 @@ func (g *GPU) heal(m model) {
 	g.Parts = m.healthy()
 	g.Persistence, g.MIG, g.MIGPending, g.ACS = was.Persistence, was.MIG, was.MIGPending, was.ACS
 	g.RetiredSingle, g.RetiredDouble, g.BanksNone, g.RatesSince = was.RetiredSingle, was.RetiredDouble, was.BanksNone, was.RatesSince
+	g.DCGMError = 0
 }
 
 // Reset is a GPU reset: volatile counters are zero, a pending remap and a pending ECC mode are in force, the driver asks

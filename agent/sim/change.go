@@ -38,6 +38,7 @@ type GPUChange struct {
 	ComputeFaults        *string  `yaml:"compute_faults" json:"compute_faults,omitempty"`
 	CUDAHang             *bool    `yaml:"cuda_hang" json:"cuda_hang,omitempty"`
 	CUDAError            *int     `yaml:"cuda_error" json:"cuda_error,omitempty"`
+	DCGMError            *int     `yaml:"dcgm_error" json:"dcgm_error,omitempty"`
 	Persists             *bool    `yaml:"persists" json:"persists,omitempty"`
 	HealsAfterReboots    *int     `yaml:"heals_after_reboots" json:"heals_after_reboots,omitempty"`
 	PartsChange          `yaml:",inline"`
@@ -49,6 +50,8 @@ type NodeChange struct {
 	NodeSerial        *string  `yaml:"node_serial" json:"node_serial,omitempty"`
 	Init              *string  `yaml:"init" json:"init,omitempty"`
 	SymbolsMissing    []string `yaml:"symbols_missing" json:"symbols_missing,omitempty"`
+	DCGM              *string  `yaml:"dcgm" json:"dcgm,omitempty"`
+	Diag              *string  `yaml:"dcgm_diag" json:"dcgm_diag,omitempty"`
 	Persists          *bool    `yaml:"persists" json:"persists,omitempty"`
 	HealsAfterReboots *int     `yaml:"heals_after_reboots" json:"heals_after_reboots,omitempty"`
 }
@@ -85,6 +88,11 @@ func (c GPUChange) faults() (fs []fault) {
 			fs = append(fs, fault{"compute_faults", err.Error()})
 		}
 	}
+	if c.DCGMError != nil && *c.DCGMError != 0 {
+		if _, ok := dcgmErrors[*c.DCGMError]; !ok {
+			fs = append(fs, fault{"dcgm_error", fmt.Sprintf("%d: want one of %v, or 0 for none", *c.DCGMError, slices.Sorted(maps.Keys(dcgmErrors)))})
+		}
+	}
 	if c.CUDAError != nil && (*c.CUDAError < 0 || *c.CUDAError > 999) {
 		fs = append(fs, fault{"cuda_error", fmt.Sprintf("%d: want a CUresult, 1 to 999, or 0 for none", *c.CUDAError)})
 	}
@@ -97,6 +105,15 @@ func (c GPUChange) faults() (fs []fault) {
 func (c NodeChange) faults() (fs []fault) {
 	if c.Init != nil && !slices.Contains(Inits, *c.Init) {
 		fs = append(fs, fault{"init", fmt.Sprintf("%q: want one of %s, or empty", *c.Init, strings.Join(Inits[1:], ", "))})
+	}
+	for _, w := range []struct {
+		key  string
+		have *string
+		want []string
+	}{{"dcgm", c.DCGM, DCGMs}, {"dcgm_diag", c.Diag, Diags}} {
+		if w.have != nil && !slices.Contains(w.want, *w.have) {
+			fs = append(fs, fault{w.key, fmt.Sprintf("%q: want one of %s, or empty", *w.have, strings.Join(w.want[1:], ", "))})
+		}
 	}
 	for i, name := range c.SymbolsMissing {
 		if !slices.Contains(nvmllib.Functions, name) {

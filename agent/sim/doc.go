@@ -9,6 +9,8 @@
 //	nvml.calls         how often each NVML function was called, counted by the library
 //	libcuda.so.1       a link to the simulated CUDA driver, where it was built; program names what answers its calls
 //	libnvidia-ml.so.1  a link to the library, or a copy without some symbols
+//	libdcgm.so.4       a link to the simulated DCGM, dcgmi one to what acts as it, on a node that has DCGM; dcgm.state is what
+//	                   they answer from, dcgm.watches what the host engine remembers
 //	kmsg               the kernel log as /dev/kmsg gives it
 //	sysfs/             bus/pci/devices, class/dmi/id, class/{infiniband,net,nvme} and devices/system
 //	proc/              mounts, memory, taint and the processes that are stuck
@@ -33,6 +35,9 @@ type Paths struct {
 	Proc    string // /proc
 	CUDA    string // libcuda.so.1
 	Calls   string // the answers of system calls, as files
+
+	DCGMLibrary string // libdcgm.so.4
+	Dcgmi       string // dcgmi
 }
 
 // In names the files in a node's directory.
@@ -40,6 +45,7 @@ func In(dir string) Paths {
 	return Paths{
 		Kmsg: filepath.Join(dir, "kmsg"), Sysfs: filepath.Join(dir, "sysfs"),
 		BootID: filepath.Join(dir, "boot_id"), Proc: filepath.Join(dir, "proc"), Calls: filepath.Join(dir, "calls"), Library: filepath.Join(dir, "libnvidia-ml.so.1"), CUDA: filepath.Join(dir, "libcuda.so.1"),
+		DCGMLibrary: filepath.Join(dir, "libdcgm.so.4"), Dcgmi: filepath.Join(dir, "dcgmi"),
 	}
 }
 

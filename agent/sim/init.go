@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,10 @@ func (s *State) boot(dir string) error {
 		s.GPUs[i].RatesSince = s.BootedAt
 	}
 	if err := s.save(dir); err != nil {
+		return err
+	}
+	// A host engine remembers nothing from before the boot.
+	if err := os.Remove(filepath.Join(dir, "dcgm.watches")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	// The boot id first: who sees the new log then finds the new id.

@@ -28,6 +28,8 @@ type State struct {
 type NodeFaults struct {
 	Init              string   `json:"init,omitempty"`            // what loading and nvmlInit do: see Inits
 	SymbolsMissing    []string `json:"symbols_missing,omitempty"` // as in the library of an older driver
+	DCGM              string   `json:"dcgm,omitempty"`            // whether there is DCGM, and how it does: see DCGMs
+	Diag              string   `json:"dcgm_diag,omitempty"`       // what dcgmi diag does: see Diags
 	Persists          bool     `json:"persists,omitempty"`        // Init stays through reboots
 	HealsAfterReboots int      `json:"heals_after_reboots,omitempty"`
 }
@@ -63,6 +65,7 @@ type GPU struct {
 	ComputeFaults        string   `json:"compute_faults,omitempty"`      // what computes wrong, as lines of golden/fakecuda's fault file: for life
 	CUDAHang             bool     `json:"cuda_hang,omitempty"`           // a kernel, once launched, never ends
 	CUDAError            int      `json:"cuda_error,omitempty"`          // the CUresult of every launch
+	DCGMError            int      `json:"dcgm_error,omitempty"`          // the error code that DCGM sees on it
 	Persists             bool     `json:"persists,omitempty"`            // faults stay through resets and reboots
 	HealsAfterReboots    int      `json:"heals_after_reboots,omitempty"` // faults stay through this many reboots, less one
 	Parts
@@ -89,6 +92,9 @@ func (s State) save(dir string) error {
 	}
 	if err := s.placeLibrary(dir); err != nil {
 		return fmt.Errorf("simulated node %s: library: %w", dir, err)
+	}
+	if err := s.placeDCGM(dir); err != nil {
+		return fmt.Errorf("simulated node %s: DCGM: %w", dir, err)
 	}
 	if err := s.writeSysfs(In(dir).Sysfs); err != nil {
 		return fmt.Errorf("simulated node %s: sysfs: %w", dir, err)

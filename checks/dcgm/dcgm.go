@@ -18,6 +18,7 @@ type Report struct {
 	Version string   // of DCGM, as 3.3.1; empty when the output does not say
 	Driver  string   // kernel driver version; empty when the output does not say
 	Tests   []Test   // in the order of the output
+	Missing string   // why there is no dcgmi on the node; empty: there is one
 	Runtime []string // why the diagnostic could not be run
 	Overall string   // of iterated runs: "Overall Result"; empty when there is none
 	GPUs    []Device // named by the output, by index

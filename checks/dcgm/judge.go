@@ -14,6 +14,14 @@ import (
 // else by index; none may be known. It does no I/O.
 func Judge(node string, known []checks.GPU, r Report, p policy.DCGM) []checks.Finding {
 	j := &judge{node: node, known: known, report: r, policy: p, gpus: map[int]*tally{}, hardware: hasHardware(r)}
+	switch {
+	case r.Missing != "" && p.Required:
+		j.add(Entity{}, 0, ruling{}, "policy requires DCGM, and it is not there: "+r.Missing, "")
+		return j.found
+	case r.Missing != "":
+		j.add(Entity{}, 0, ruling{verdict: checks.NotApplicable}, "no DCGM on this node", "")
+		return j.found
+	}
 	for _, g := range r.GPUs {
 		j.tally(Entity{OfGPU, g.Index})
 	}
@@ -270,7 +278,8 @@ func (j *judge) troubles() {
 	case len(r.Tests) == 0 && len(r.Runtime) == 0:
 		open("the diagnostic ran no test")
 	}
-	faulty := slices.ContainsFunc(j.found, func(f checks.Finding) bool { return f.Verdict != checks.Pass && f.Verdict != checks.NotApplicable })
+	// An error that asks for something, or a test without an answer, is reason enough for a status that is not 0.
+	faulty := slices.ContainsFunc(j.found, func(f checks.Finding) bool { return f.Code != 0 || f.Verdict == checks.Fail || f.Verdict == checks.Unknown })
 	if statusOf(r.Overall) == Failed && !faulty {
 		open("the overall result is a failure, and no test says why")
 	}

@@ -20,39 +20,99 @@ import (
 const maxDiagText = 16 << 20
 
 func newCheckDCGM() *cobra.Command {
-	var asJSON bool
-	var exit int
-	var policyFile string
+	var o dcgmOptions
 	c := &cobra.Command{
-		Use: "dcgm FILE|-", Short: "Judge the output of dcgmi diag", Args: usageArgs(cobra.ExactArgs(1)),
+		Use: "dcgm FILE|-", Short: "Judge what DCGM says: the output of dcgmi diag, or its health watches", Args: usageArgs(cobra.MaximumNArgs(1)),
 		Long: "Dcgm reads what `dcgmi diag` wrote, JSON (-j) of DCGM 2.x to 4.6 or the table for people, and judges it. A test that was\n" +
-			"skipped, or that passed and complains, proves nothing.\n" +
+			"skipped, or that passed and complains, proves nothing. With --run it runs the diagnostic itself, which loads the GPUs; with\n" +
+			"--health it asks the health watches, the way policy says or through the host engine.\n" +
 			"Exit status: 0 healthy, 1 a fault found, 2 something was not tested or could not be read.",
-		Example: "  dcgmi diag -j -r 2 | assay-agent check dcgm -\n  assay-agent check dcgm --json diag.json",
+		Example: "  dcgmi diag -j -r 2 | assay-agent check dcgm -\n  assay-agent check dcgm --json diag.json\n  assay-agent check dcgm --run 1\n  assay-agent check dcgm --health",
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one finding a line, as JSON")
-	c.Flags().IntVar(&exit, "exit-status", -1, "the exit status `N` that dcgmi ended with, if it is known")
-	c.Flags().StringVar(&policyFile, "policy", "", "judge by this policy `FILE`")
+	f := hardwareFlags(c)
+	c.Flags().BoolVar(&o.json, "json", false, "print one finding a line, as JSON")
+	c.Flags().IntVar(&o.exit, "exit-status", -1, "the exit status `N` that dcgmi ended with, if it is known")
+	c.Flags().StringVar(&o.policy, "policy", "", "judge by this policy `FILE`")
+	c.Flags().IntVar(&o.run, "run", 0, "run the diagnostic of this `LEVEL`, 1 to 4, now")
+	c.Flags().BoolVar(&o.health, "health", false, "ask the health watches now")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var bad error
-		if c.Flags().Changed("exit-status") && (exit < 0 || exit > 255) {
-			bad = fmt.Errorf("--exit-status %d: want 0 to 255", exit)
-		}
-		p, perr := byHand(policyFile)
-		if err := joinUsage(bad, perr); err != nil {
+		cfg, err := f.load()
+		if err := joinUsage(err, o.check(c, args)); err != nil {
 			return err
 		}
-		text, err := readInput(c.InOrStdin(), args[0], maxDiagText)
-		if err != nil {
-			return usage(err)
+		if len(args) == 1 {
+			return o.judge(c, args[0])
 		}
-		r := dcgm.Parse(text)
-		if exit >= 0 {
-			r.Exit = &exit
-		}
-		return printSide(c.OutOrStdout(), args[0], catalog.JudgeDCGM(r, checks.Inventory{}, p), asJSON)
+		return o.ask(c, cfg)
 	}
 	return c
+}
+
+// dcgmOptions are the flags of check dcgm.
+type dcgmOptions struct {
+	json, health bool
+	exit, run    int
+	policy       string
+}
+
+// check gives every fault of the flags.
+func (o dcgmOptions) check(c *cobra.Command, args []string) error {
+	var faults []error
+	given := len(args)
+	if c.Flags().Changed("run") {
+		given++
+		if o.run < 1 || o.run > 4 {
+			faults = append(faults, fmt.Errorf("--run %d: want 1 to 4", o.run))
+		}
+	}
+	if o.health {
+		given++
+	}
+	if given != 1 {
+		faults = append(faults, errors.New("want one of FILE, - for standard input, --run LEVEL and --health"))
+	}
+	if c.Flags().Changed("exit-status") && (o.exit < 0 || o.exit > 255) {
+		faults = append(faults, fmt.Errorf("--exit-status %d: want 0 to 255", o.exit))
+	}
+	if o.policy != "" {
+		if _, err := loadPolicy(o.policy); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// judge judges an output of the diagnostic, from whatever node it is.
+func (o dcgmOptions) judge(c *cobra.Command, file string) error {
+	p, err := byHand(o.policy)
+	if err != nil {
+		return err
+	}
+	text, err := readInput(c.InOrStdin(), file, maxDiagText)
+	if err != nil {
+		return usage(err)
+	}
+	r := dcgm.Parse(text)
+	if o.exit >= 0 {
+		r.Exit = &o.exit
+	}
+	return printSide(c.OutOrStdout(), file, catalog.JudgeDCGM(r, checks.Inventory{}, p), o.json)
+}
+
+// ask asks DCGM on this node.
+func (o dcgmOptions) ask(c *cobra.Command, cfg config) error {
+	p, known, err := lastPolicy(cfg, o.policy)
+	if err != nil {
+		return err
+	}
+	prober := newDCGM(cfg)
+	if o.run > 0 {
+		return printSide(c.OutOrStdout(), cfg.Node, catalog.JudgeDCGM(prober.Diag(c.Context(), o.run, p), known, p), o.json)
+	}
+	if p.DCGM.Health == "off" {
+		p.DCGM.Health = "standalone"
+	}
+	return printSide(c.OutOrStdout(), cfg.Node, catalog.JudgeDCGMHealth(prober.Health(c.Context(), p), known, p), o.json)
 }
 
 // byHand is the policy of a check by hand: the file's, or the built-in one, with every check judging.

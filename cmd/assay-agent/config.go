@@ -34,6 +34,8 @@ type config struct {
 	BootID        string          `yaml:"boot_id"`
 	NVMLLibrary   string          `yaml:"nvml_library"`
 	CUDALibrary   string          `yaml:"cuda_library"`
+	DCGMLibrary   string          `yaml:"dcgm_library"`
+	Dcgmi         string          `yaml:"dcgmi"`
 	MetricsListen string          `yaml:"metrics_listen"`
 	RebootCommand string          `yaml:"reboot_command"`
 	ResetCommand  string          `yaml:"reset_command"`
@@ -49,7 +51,7 @@ type config struct {
 func defaults() config {
 	return config{
 		RunDir: "/run/assay", StateDir: "/var/lib/assay/agent", Kmsg: "/dev/kmsg", Sysfs: "/sys", Proc: "/proc", BootID: "/proc/sys/kernel/random/boot_id",
-		NVMLLibrary: "libnvidia-ml.so.1", CUDALibrary: "libcuda.so.1", RebootCommand: "systemctl reboot", ResetCommand: "nvidia-smi --gpu-reset -i {uuid}", LogLevel: "info",
+		NVMLLibrary: "libnvidia-ml.so.1", CUDALibrary: "libcuda.so.1", DCGMLibrary: "libdcgm.so.4", Dcgmi: "dcgmi", RebootCommand: "systemctl reboot", ResetCommand: "nvidia-smi --gpu-reset -i {uuid}", LogLevel: "info",
 	}
 }
 
@@ -74,6 +76,8 @@ func hardwareFlags(c *cobra.Command) *configFlags {
 	f.set.StringVar(&f.flag.BootID, "boot-id", d.BootID, "boot id `FILE`")
 	f.set.StringVar(&f.flag.NVMLLibrary, "nvml-library", d.NVMLLibrary, "NVML library to load: `NAME` or path")
 	f.set.StringVar(&f.flag.CUDALibrary, "cuda-library", d.CUDALibrary, "CUDA driver library to load: `NAME` or path")
+	f.set.StringVar(&f.flag.DCGMLibrary, "dcgm-library", d.DCGMLibrary, "DCGM library to load: `NAME` or path")
+	f.set.StringVar(&f.flag.Dcgmi, "dcgmi", d.Dcgmi, "DCGM's command line: `NAME` or path")
 	f.set.StringVar(&f.flag.Sim, "sim", "", "read the simulated node in `DIR` instead of this machine")
 	return f
 }
@@ -113,7 +117,7 @@ func (f *configFlags) load() (config, error) {
 	}{
 		{"node", &c.Node, &f.flag.Node}, {"run-dir", &c.RunDir, &f.flag.RunDir}, {"state-dir", &c.StateDir, &f.flag.StateDir},
 		{"kmsg", &c.Kmsg, &f.flag.Kmsg}, {"sysfs", &c.Sysfs, &f.flag.Sysfs}, {"proc", &c.Proc, &f.flag.Proc}, {"boot-id", &c.BootID, &f.flag.BootID},
-		{"nvml-library", &c.NVMLLibrary, &f.flag.NVMLLibrary}, {"cuda-library", &c.CUDALibrary, &f.flag.CUDALibrary}, {"sim", &c.Sim, &f.flag.Sim}, {"metrics-listen", &c.MetricsListen, &f.flag.MetricsListen},
+		{"nvml-library", &c.NVMLLibrary, &f.flag.NVMLLibrary}, {"cuda-library", &c.CUDALibrary, &f.flag.CUDALibrary}, {"dcgm-library", &c.DCGMLibrary, &f.flag.DCGMLibrary}, {"dcgmi", &c.Dcgmi, &f.flag.Dcgmi}, {"sim", &c.Sim, &f.flag.Sim}, {"metrics-listen", &c.MetricsListen, &f.flag.MetricsListen},
 		{"reboot-command", &c.RebootCommand, &f.flag.RebootCommand}, {"reset-command", &c.ResetCommand, &f.flag.ResetCommand},
 		{"socket", &c.Socket, &f.flag.Socket}, {"log-level", &c.LogLevel, &f.flag.LogLevel},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-gpu/assay/agent"
 	"github.com/assay-gpu/assay/agent/metrics"
+	"github.com/assay-gpu/assay/agent/probe/dcgm"
 	"github.com/assay-gpu/assay/agent/probe/golden"
 	"github.com/assay-gpu/assay/agent/probe/kmsg"
 	"github.com/assay-gpu/assay/agent/probe/nvml"
@@ -22,6 +23,7 @@ import (
 // hardware is the outside world: the driver, through a child, the node itself, and the kernel log.
 type hardware struct {
 	prober *nodeProber
+	dcgm   *dcgm.Prober
 	kernel agent.KernelLog // nil when it could not be opened
 	log    *kmsg.Reader    // the same; nil likewise
 	cuda   string          // the CUDA driver library
@@ -40,7 +42,7 @@ func openHardware(cfg config, remember bool, log *slog.Logger) (*hardware, error
 		return nil, err
 	}
 	p := newNodeProber(cfg, s, remember, log)
-	hw := &hardware{prober: p, cuda: cfg.CUDALibrary, dump: dumpKernel(cfg), log: openKernel(cfg, log), tree: sysfs.PCITree(cfg.Sysfs)}
+	hw := &hardware{prober: p, dcgm: newDCGM(cfg), cuda: cfg.CUDALibrary, dump: dumpKernel(cfg), log: openKernel(cfg, log), tree: sysfs.PCITree(cfg.Sysfs)}
 	if hw.log != nil {
 		hw.kernel = kernelLog{hw.log}
 	}
@@ -49,7 +51,11 @@ func openHardware(cfg config, remember bool, log *slog.Logger) (*hardware, error
 
 // asides are what is read beside the snapshot.
 func (h *hardware) asides() []agent.Aside {
-	return []agent.Aside{user.New(selfCommand("probe", "limits")), golden.New(selfCommand("probe", "golden"), h.cuda)}
+	return []agent.Aside{h.dcgm, user.New(selfCommand("probe", "limits")), golden.New(selfCommand("probe", "golden"), h.cuda)}
+}
+
+func newDCGM(cfg config) *dcgm.Prober {
+	return dcgm.New(dcgm.Config{Argv: selfCommand("probe", "dcgm", "--library", cfg.DCGMLibrary), Dcgmi: cfg.Dcgmi})
 }
 
 func (h *hardware) close() {
@@ -93,7 +99,7 @@ func (c *config) simulate(given func(flag string) bool) {
 		flag string
 		to   *string
 		path string
-	}{{"kmsg", &c.Kmsg, p.Kmsg}, {"sysfs", &c.Sysfs, p.Sysfs}, {"boot-id", &c.BootID, p.BootID}, {"nvml-library", &c.NVMLLibrary, p.Library}, {"proc", &c.Proc, p.Proc}, {"cuda-library", &c.CUDALibrary, p.CUDA}} {
+	}{{"kmsg", &c.Kmsg, p.Kmsg}, {"sysfs", &c.Sysfs, p.Sysfs}, {"boot-id", &c.BootID, p.BootID}, {"nvml-library", &c.NVMLLibrary, p.Library}, {"proc", &c.Proc, p.Proc}, {"cuda-library", &c.CUDALibrary, p.CUDA}, {"dcgm-library", &c.DCGMLibrary, p.DCGMLibrary}, {"dcgmi", &c.Dcgmi, p.Dcgmi}} {
 		if !given(o.flag) {
 			*o.to = o.path
 		}

@@ -17,9 +17,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/agent/sim"
 )
 
 // Exit statuses.
@@ -50,6 +53,9 @@ func (e *exitError) Unwrap() error { return e.err }
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	if filepath.Base(os.Args[0]) == "dcgmi" && os.Getenv(sim.EnvDir) != "" {
+		os.Exit(sim.Dcgmi(os.Args[1:], os.Stdout, os.Stderr)) // called as dcgmi on a simulated node
+	}
 	os.Exit(execute(ctx, os.Args[1:]))
 }
 

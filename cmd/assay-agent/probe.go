@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-gpu/assay/agent/probe/child"
+	"github.com/assay-gpu/assay/agent/probe/dcgm"
 	"github.com/assay-gpu/assay/agent/probe/nvml"
 )
 
@@ -38,6 +40,14 @@ func newProbe() *cobra.Command {
 		Use: "limits MEMORY FILES FILESIZE CPU -- COMMAND…", Short: "Set limits and become another program", DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return child.Become(args) },
 	}
-	c.AddCommand(n, l, newGoldenChild())
+	var q dcgm.Question
+	d := &cobra.Command{
+		Use: "dcgm", Short: "Ask DCGM's health watches once", Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return dcgm.Child(c.OutOrStdout(), q) },
+	}
+	d.Flags().StringVar(&q.Library, "library", "libdcgm.so.4", "DCGM `LIBRARY` to load")
+	d.Flags().StringVar(&q.Address, "address", "", "the host engine's `ADDRESS` (default: one in this process)")
+	d.Flags().DurationVar(&q.Every, "every", time.Minute, "time between two looks")
+	c.AddCommand(n, l, d, newGoldenChild())
 	return c
 }

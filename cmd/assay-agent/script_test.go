@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/agent/sim/nvmllib"
 	"github.com/assay-gpu/assay/agent/socket"
 )
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 			defer stop()
 			os.Exit(execute(ctx, os.Args[1:]))
 		},
+		"dcgmi": func() { os.Exit(sim.Dcgmi(os.Args[1:], os.Stdout, os.Stderr)) },
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-gpu/assay/agent/sim"
+	"github.com/assay-gpu/assay/agent/sim/dcgmlib"
 	"github.com/assay-gpu/assay/agent/sim/nvmllib"
 	"github.com/assay-gpu/assay/checks/strictyaml"
 	"github.com/assay-gpu/assay/golden/fakecuda"
@@ -83,17 +84,21 @@ func simLibraryPath(dir string) (string, error) {
 }
 
 func simLibrary() *cobra.Command {
-	var cuda bool
+	var cuda, dcgm bool
 	c := &cobra.Command{
-		Use: "library FILE", Short: "Build the simulated NVML library, or the CUDA driver", Args: usageArgs(cobra.ExactArgs(1)),
+		Use: "library FILE", Short: "Build the simulated NVML library, the CUDA driver or DCGM", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if cuda {
 				return fakecuda.Build(args[0])
+			}
+			if dcgm {
+				return dcgmlib.Build(args[0])
 			}
 			return nvmllib.Build(args[0])
 		},
 	}
 	c.Flags().BoolVar(&cuda, "cuda", false, "build libcuda.so.1")
+	c.Flags().BoolVar(&dcgm, "dcgm", false, "build libdcgm.so.4")
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -32,6 +33,7 @@ type Spec struct {
 // An Outcome is how a run went.
 type Outcome struct {
 	Err      string         // it could not be run
+	Missing  bool           // because there is no such program
 	TimedOut bool           // it passed its deadline, or ctx ended, and was ended
 	Cut      bool           // it printed more than it may, and was ended
 	Stuck    bool           // it is there still, some time after SIGKILL
@@ -39,6 +41,7 @@ type Outcome struct {
 	Exit     int            // its exit status; -1 when there is none
 	Stdout   []byte
 	Stderr   string // its end, 512 bytes at most
+	Pid      int    // of one that is stuck
 }
 
 // Times after which is given up waiting.
@@ -69,11 +72,13 @@ func Run(ctx context.Context, s Spec) Outcome {
 	cmd.Stdout, cmd.Stderr = out, errOut
 	waited, err := start(cmd)
 	if err != nil {
+		o := Outcome{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound), Exit: -1}
 		var e *os.PathError
 		if errors.As(err, &e) {
 			err = fmt.Errorf("%s: %w", argv[0], e.Err)
 		}
-		return Outcome{Err: err.Error(), Exit: -1}
+		o.Err = err.Error()
+		return o
 	}
 	var o Outcome
 	deadline := time.NewTimer(s.Timeout)
@@ -89,7 +94,7 @@ func Run(ctx context.Context, s Spec) Outcome {
 	}
 	o.Stuck = !end(cmd.Process.Pid, waited, s.Grace)
 	if o.Stuck {
-		o.Exit = -1
+		o.Exit, o.Pid = -1, cmd.Process.Pid
 	} else {
 		o.Exit = cmd.ProcessState.ExitCode()
 		if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() && !o.TimedOut && !o.Cut {

@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 		{"too much output", func(s *Spec) { s.Output = 4 }, "echo 12345; exec sleep 20", Outcome{Cut: true, Exit: -1, Stdout: []byte("1234")}},
 		{"as much output as may be", func(s *Spec) { s.Output = 6 }, "echo 12345", Outcome{Stdout: []byte("12345\n")}},
 		{"a signal", nil, "kill -SEGV $$", Outcome{Signal: syscall.SIGSEGV, Exit: -1}},
-		{"no such program", func(s *Spec) { s.Argv = []string{"/no/such/program"} }, "", Outcome{Err: "/no/such/program: no such file or directory", Exit: -1}},
+		{"no such program", func(s *Spec) { s.Argv = []string{"/no/such/program"} }, "", Outcome{Err: "/no/such/program: no such file or directory", Missing: true, Exit: -1}},
 		{"no such user", func(s *Spec) { s.User = "nosuchuser" }, "", Outcome{Err: "run as nosuchuser: no such user", Exit: -1}},
 		{"no command", func(s *Spec) { s.Argv = nil }, "", Outcome{Err: "no command", Exit: -1}},
 	} {

@@ -88,6 +88,9 @@ const (
 	fileKernel   = "kernel.log" // tab separated: sequence number, time, records lost before it, the line with its line breaks as spaces
 )
 
+// byProgram stands behind the records lost, in kernel.log, of a record that a program wrote and not the kernel.
+const byProgram = " by a program"
+
 // recordOverhead is about what a record takes in kernel.log besides its line, in bytes.
 const recordOverhead = 56
 
@@ -104,7 +107,11 @@ func (c Capture) Write(dir string) (map[string]string, error) {
 	kernel.Grow(size)
 	oneLine := strings.NewReplacer("\n", " ", "\r", " ")
 	for _, r := range c.Kernel {
-		fmt.Fprintf(&kernel, "%d\t%s\t%d\t%s\n", r.Seq, r.At.UTC().Format(time.RFC3339Nano), r.Lost, oneLine.Replace(r.Line))
+		by := ""
+		if r.Foreign {
+			by = byProgram
+		}
+		fmt.Fprintf(&kernel, "%d\t%s\t%d%s\t%s\n", r.Seq, r.At.UTC().Format(time.RFC3339Nano), r.Lost, by, oneLine.Replace(r.Line))
 	}
 	files := map[string][]byte{fileKernel: kernel.Bytes()}
 	for name, v := range map[string]any{fileMeta: c.CaptureMeta, fileSnapshot: c.Snapshot, filePolicy: c.Policy, fileExpected: c.Expected, fileTexts: c.Snapshot.Texts} {
@@ -170,6 +177,7 @@ func parseRecord(s string) (KernelRecord, bool) {
 	}
 	seq, err1 := strconv.ParseUint(f[0], 10, 64)
 	at, err2 := time.Parse(time.RFC3339Nano, f[1])
-	lost, err3 := strconv.ParseUint(f[2], 10, 64)
-	return KernelRecord{Seq: seq, At: at, Lost: lost, Line: f[3]}, err1 == nil && err2 == nil && err3 == nil
+	count, foreign := strings.CutSuffix(f[2], byProgram)
+	lost, err3 := strconv.ParseUint(count, 10, 64)
+	return KernelRecord{Seq: seq, At: at, Lost: lost, Line: f[3], Foreign: foreign}, err1 == nil && err2 == nil && err3 == nil
 }

@@ -23,6 +23,8 @@ type KernelRecord struct {
 	Line string
 	Lost uint64 // records overwritten before this one could be read
 	Boot string // the boot id it is of; empty when the log does not say
+
+	Foreign bool // a program wrote it, not the kernel: whatever it looks like, it is no fault
 }
 
 // A KernelLog delivers the kernel log's records in order.
@@ -97,6 +99,9 @@ func (a *Agent) readKernel(ctx context.Context) {
 
 // sight reads one record; false when it holds nothing of ours.
 func sight(rec KernelRecord) (sighting, bool) {
+	if rec.Foreign {
+		return sighting{}, false
+	}
 	ev, ok := kernlog.Parse(rec.Line)
 	return sighting{rec.Seq, catalog.LogEvent{Event: ev, At: rec.At}}, ok
 }

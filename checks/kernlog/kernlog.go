@@ -37,7 +37,7 @@ var words = [...]word{
 
 	{"NVRM: ", ofNVRM}, {"all links are inActive", ofNVRM}, {"nvidia-peermem ", ofNVRM},
 
-	{"mlx5_core ", ofNIC}, {"NETDEV WATCHDOG: ", ofNIC},
+	{"mlx5_core ", ofNIC}, {"NETDEV WATCHDOG: ", ofNIC}, {": NIC Link is ", ofNIC},
 
 	{"blocked for more than ", ofHost}, {"soft lockup - CPU#", ofHost}, {"ard LOCKUP", ofHost}, {"detected stall", ofHost},
 	{"ut of memory: Kill", ofHost}, {"Memory failure: 0x", ofHost}, {"[Hardware Error]", ofHost}, {"mce: ", ofHost}, {"EDAC MC", ofHost},

@@ -55,6 +55,8 @@ func corpus(tb testing.TB) [][]byte {
 		"6,5001,90000000000,-;a\n SUBSYSTEM=pci\n12,5002,90000000001,-;b\n4,5003,5,-,caller=T7;c\n",
 		"203.0.113.9: kern: warning: [2026-01-02T03:04:05.6Z]: a\n",
 		`{"__REALTIME_TIMESTAMP":"1754840165500000","__MONOTONIC_TIMESTAMP":"2","_SOURCE_MONOTONIC_TIMESTAMP":"1","_TRANSPORT":"kernel","MESSAGE":"a"}` + "\n" + `{"_TRANSPORT":["kernel"],"MESSAGE":[97,98]}` + "\n",
+		"{\n\t\"_TRANSPORT\" : \"kernel\",\n\t\"MESSAGE\" : \"a\"\n}\n{\n\t\"MESSAGE\" : \"b\"\n}\n",
+		"{\n   \"dmesg\": [\n      {\"pri\": 6, \"time\": 1.5, \"msg\": \"a\"},{\"pri\": 12, \"time\": 2.5, \"msg\": \"b\"}\n   ]\n}\n",
 		"__CURSOR=s\n__REALTIME_TIMESTAMP=1\n_TRANSPORT=kernel\nMESSAGE=a\n\nMESSAGE\n\x02\x00\x00\x00\x00\x00\x00\x00ab\n_TRANSPORT=kernel\n\n",
 	} {
 		out = append(out, []byte(s))

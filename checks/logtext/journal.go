@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,25 +22,103 @@ func (r *Reader) jsonLine(b []byte) (Line, bool) {
 		r.Known++
 		return Line{}, false
 	}
-	var o struct {
-		Message    json.RawMessage `json:"MESSAGE"`
-		Realtime   json.RawMessage `json:"__REALTIME_TIMESTAMP"`
-		Monotonic  json.RawMessage `json:"__MONOTONIC_TIMESTAMP"`
-		Source     json.RawMessage `json:"_SOURCE_MONOTONIC_TIMESTAMP"`
-		Boot       json.RawMessage `json:"_BOOT_ID"`
-		Transport  json.RawMessage `json:"_TRANSPORT"`
-		Identifier json.RawMessage `json:"SYSLOG_IDENTIFIER"`
-	}
+	var o entry
 	if json.Unmarshal(b, &o) != nil {
 		r.Broken++
 		return Line{}, false
 	}
 	r.Known++
-	rec := record{
+	return r.journalLine(o.record())
+}
+
+// An entry is one of journald's as JSON has it.
+type entry struct {
+	Message    json.RawMessage `json:"MESSAGE"`
+	Realtime   json.RawMessage `json:"__REALTIME_TIMESTAMP"`
+	Monotonic  json.RawMessage `json:"__MONOTONIC_TIMESTAMP"`
+	Source     json.RawMessage `json:"_SOURCE_MONOTONIC_TIMESTAMP"`
+	Boot       json.RawMessage `json:"_BOOT_ID"`
+	Transport  json.RawMessage `json:"_TRANSPORT"`
+	Identifier json.RawMessage `json:"SYSLOG_IDENTIFIER"`
+}
+
+func (o entry) record() record {
+	return record{
 		message: jsonText(o.Message), realtime: string(jsonText(o.Realtime)), monotonic: string(jsonText(o.Monotonic)), source: string(jsonText(o.Source)),
 		boot: string(jsonText(o.Boot)), transport: string(jsonText(o.Transport)), identifier: string(jsonText(o.Identifier)),
 	}
-	return r.journalLine(rec)
+}
+
+// nextObject reads one object of journalctl -o json-pretty, or one element of what dmesg -J prints: {"dmesg": [{"pri": …,
+// "time": …, "msg": …}, …]}.
+func (r *Reader) nextObject() (Line, bool) {
+	if r.array {
+		if !r.tree.More() {
+			r.err = io.EOF
+			return Line{}, false
+		}
+		return r.dmesgElement()
+	}
+	var o struct {
+		entry
+		Dmesg json.RawMessage `json:"dmesg"`
+	}
+	if err := r.tree.Decode(&o); err != nil {
+		r.err = unexpectedIn(err)
+		return Line{}, false
+	}
+	if o.Dmesg != nil {
+		r.tree, r.array = json.NewDecoder(bytes.NewReader(o.Dmesg)), true
+		if t, err := r.tree.Token(); err != nil || t != json.Delim('[') {
+			r.err = &FormError{"dmesg is no list"}
+		}
+		return Line{}, false
+	}
+	r.Lines++
+	r.Known++
+	return r.journalLine(o.record())
+}
+
+func (r *Reader) dmesgElement() (Line, bool) {
+	var e struct {
+		Pri  int         `json:"pri"`
+		Fac  string      `json:"fac"`
+		Time json.Number `json:"time"`
+		Msg  string      `json:"msg"`
+	}
+	if err := r.tree.Decode(&e); err != nil {
+		r.err = unexpectedIn(err)
+		return Line{}, false
+	}
+	r.Lines++
+	r.Known++
+	b := []byte(e.Msg)
+	if r.o.Want != nil && !r.o.Want(b) {
+		return Line{}, false
+	}
+	if e.Pri>>3 != 0 || e.Fac != "" && e.Fac != "kern" {
+		r.Foreign++
+		return Line{}, false
+	}
+	l := Line{Text: b}
+	if d, ok := seconds(strings.TrimSpace(e.Time.String())); ok {
+		s := stripped{}
+		r.clock.sinceBoot(&s, d)
+		l.At = s.at
+	}
+	return l, true
+}
+
+// unexpectedIn tells the end of the text, where it may end, from one within an object.
+func unexpectedIn(err error) error {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.As(err, &syntax):
+		return &FormError{"not JSON: " + err.Error()}
+	}
+	return err
 }
 
 func numbersMessage(b []byte) bool {

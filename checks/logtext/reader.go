@@ -3,9 +3,11 @@ package logtext
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,6 +30,8 @@ type Reader struct {
 	begun bool // a line of the first boot has been given
 	clock clock
 	raw   record
+	tree  *json.Decoder
+	array bool // within dmesg's array
 }
 
 type form uint8
@@ -36,6 +40,7 @@ const (
 	unknown form = iota
 	text
 	jsonLines
+	jsonTree // one document over many lines
 	export
 )
 
@@ -50,8 +55,12 @@ func NewReader(r io.Reader, o Options) *Reader {
 // Next gives the next line that may matter. At the end the error is io.EOF; another one is the source's own.
 func (r *Reader) Next() (Line, error) {
 	for {
-		if r.form == export {
-			if l, ok := r.nextRecord(); ok || r.err != nil {
+		if r.form == export || r.form == jsonTree {
+			next := r.nextRecord
+			if r.form == jsonTree {
+				next = r.nextObject
+			}
+			if l, ok := next(); ok || r.err != nil {
 				return l, r.err
 			}
 			continue
@@ -64,9 +73,13 @@ func (r *Reader) Next() (Line, error) {
 			continue
 		}
 		if r.form == unknown {
-			if r.form = formOf(b); r.form == export {
+			switch r.form = formOf(b); r.form {
+			case export:
 				r.raw = record{}
 				r.raw.take(b)
+				continue
+			case jsonTree:
+				r.tree = json.NewDecoder(io.MultiReader(strings.NewReader(string(b)+"\n"), r.in))
 				continue
 			}
 		}
@@ -86,6 +99,8 @@ func (r *Reader) Next() (Line, error) {
 
 func formOf(first []byte) form {
 	switch {
+	case string(bytes.TrimRight(first, " ")) == "{":
+		return jsonTree
 	case first[0] == '{' || first[0] == 0x1e || bytes.HasPrefix(first, []byte("data: {")):
 		return jsonLines
 	case bytes.HasPrefix(first, []byte("__CURSOR=")), bytes.HasPrefix(first, []byte("__REALTIME_TIMESTAMP=")), bytes.HasPrefix(first, []byte("_BOOT_ID=")),

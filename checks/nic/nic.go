@@ -1,5 +1,5 @@
-// Package nic judges what the drivers of network cards write to the kernel log: mlx5, and the kernel's own watchdog of
-// transmit queues.
+// Package nic judges what the drivers of network cards write to the kernel log: mlx5, links that go up and down in the words
+// of most drivers, and the kernel's own watchdog of transmit queues.
 //
 // A card whose firmware answers no more stays so until the node reboots, and has been seen to for days while all else
 // called the node well (NVIDIA/NVSentinel 1334). Most other lines are no fault: a port without a cable, a card that may not
@@ -75,6 +75,8 @@ var sentences = [...]struct {
 	{"ACCESS_REG", Access},
 	{"Link down", LinkDown},
 	{"Link up", LinkUp},
+	{"NIC Link is Down", LinkDown},
+	{"NIC Link is Up", LinkUp},
 }
 
 // Parse reads one line of the kernel log, with any prefix; false for one that says none of this. It never panics, and
@@ -84,13 +86,15 @@ func Parse(line string) (Event, bool) {
 		line = line[:i] // what follows is the device dictionary of a kmsg record
 	}
 	mlx := strings.Index(line, "mlx5_core ")
-	dog := strings.Index(line, "NETDEV WATCHDOG: ")
+	dog, link := strings.Index(line, "NETDEV WATCHDOG: "), strings.Index(line, ": NIC Link is ")
 	said := line
 	switch {
 	case mlx >= 0:
 		said = line[mlx+len("mlx5_core "):]
 	case dog >= 0:
 		said = line[dog:]
+	case link >= 0:
+		said = speaker(line[:link]) + line[link:]
 	default:
 		return Event{}, false
 	}
@@ -100,7 +104,7 @@ func Parse(line string) (Event, bool) {
 			continue
 		}
 		e := Event{Kind: s.kind, Raw: checks.OneLine(line), Detail: checks.OneLine(said)}
-		if mlx >= 0 {
+		if mlx >= 0 || dog < 0 {
 			e.card(said)
 		} else {
 			e.watched(said)
@@ -110,10 +114,29 @@ func Parse(line string) (Event, bool) {
 	return Event{}, false
 }
 
+// speaker gives of "… i40e 0000:3b:00.0 enp59s0f0" the card and its interface, and of "… e1000e: eth0" the interface.
+func speaker(before string) string {
+	i := strings.LastIndexAny(before, " ;") // a raw record's head ends in a semicolon
+	name := before[i+1:]
+	if i > 0 && before[i] == ' ' {
+		pci := before[strings.LastIndexAny(before[:i], " ;")+1 : i]
+		if checks.PCIAddress(pci) != "" && strings.Count(pci, ":") == 2 {
+			return pci + " " + name
+		}
+	}
+	return name
+}
+
 // card reads "0000:4b:00.0 enp75s0np0: Link down": which card, and its interface where it has one.
 func (e *Event) card(s string) {
 	pci, rest, _ := strings.Cut(s, " ")
-	if e.PCI = checks.PCIAddress(strings.TrimSuffix(pci, ":")); e.PCI == "" {
+	if strings.Count(pci, ":") >= 2 {
+		e.PCI = checks.PCIAddress(strings.TrimSuffix(pci, ":"))
+	}
+	if e.PCI == "" {
+		if name, ok := strings.CutSuffix(pci, ":"); ok && strings.HasPrefix(rest, "NIC Link is ") {
+			e.Netdev, e.Detail = checks.OneLine(name), checks.OneLine(rest)
+		}
 		return
 	}
 	e.Detail = checks.OneLine(rest)

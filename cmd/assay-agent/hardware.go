@@ -120,7 +120,7 @@ func (k kernelLog) Read(ctx context.Context) (agent.KernelRecord, error) {
 }
 
 func kernelRecord(r kmsg.Record) agent.KernelRecord {
-	return agent.KernelRecord{Seq: r.Seq, At: r.At, Line: r.Text, Lost: r.Lost, Boot: r.BootID}
+	return agent.KernelRecord{Seq: r.Seq, At: r.At, Line: r.Text, Lost: r.Lost, Boot: r.BootID, Foreign: r.Facility != 0}
 }
 
 // maxDump bounds what a capture keeps of the kernel log, in bytes of text: its end. The kernel's own buffer rarely holds more.

@@ -21,7 +21,7 @@ func Place(s *Snapshot, g Gang) Plan {
 
 // Find is Place without the reasons, for callers that will try again anyway.
 func Find(s *Snapshot, g Gang) (Plan, bool) {
-	p := Plan{Gang: g.ID, At: s.Now()}
+	p := Plan{Gang: g.ID, At: s.Now(), Policy: policy(&g)}
 	if g.SameGrade {
 		return oneGrade(s, g, p)
 	}
@@ -50,7 +50,7 @@ func Find(s *Snapshot, g Gang) (Plan, bool) {
 	}
 	p.Cost = a.cost(p.Nodes)
 	if g.insists() && p.Cost.Leaves > g.Switches {
-		return Plan{Gang: g.ID, At: s.Now()}, false // segments above the leaves: their bins were counted, not their leaves
+		return Plan{Gang: g.ID, At: s.Now(), Policy: p.Policy}, false // segments above the leaves: their bins were counted, not their leaves
 	}
 	return p, true
 }

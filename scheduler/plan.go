@@ -11,7 +11,19 @@ type Plan struct {
 	At      time.Time `json:"at"`              // the snapshot's time
 	Nodes   []Take    `json:"nodes,omitempty"` // in rank order
 	Cost    Cost      `json:"cost,omitzero"`
+	Policy  string    `json:"policy"`            // how equal places were told apart: packed, spread or anywhere
 	Refused *Refusal  `json:"refused,omitempty"` // set when Nodes is empty
+}
+
+// policy names how g is placed: what surprises people should at least have a name.
+func policy(g *Gang) string {
+	switch {
+	case g.Near == Anywhere:
+		return "anywhere: the fullest leaves first"
+	case g.Spread:
+		return "spread: close together, the emptiest first"
+	}
+	return "packed: close together, the tightest first"
 }
 
 // OK reports whether the gang has a place.

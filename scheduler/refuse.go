@@ -50,10 +50,11 @@ func (c Counts) MarshalJSON() ([]byte, error) {
 
 // A Refusal is why a gang has no place. Snapshot.Why puts it in a sentence.
 type Refusal struct {
-	Invalid string `json:"invalid,omitempty"` // the gang itself cannot be, and no node was looked at
-	Counts  Counts `json:"counts"`
-	Need    int    `json:"need"` // nodes
-	Fit     int    `json:"fit"`  // nodes that pass every test by themselves
+	Invalid string  `json:"invalid,omitempty"` // the gang itself cannot be, and no node was looked at
+	Counts  Counts  `json:"counts"`
+	Lost    []int32 `json:"lost,omitempty"` // of Swap: the nodes that others were to replace
+	Need    int     `json:"need"`           // nodes
+	Fit     int     `json:"fit"`            // nodes that pass every test by themselves
 }
 
 // refuse counts why g has no place in s.
@@ -133,7 +134,7 @@ func (a *ask) lack(n *node) Reason {
 		return Taken
 	}
 	switch {
-	case n.shape.GPUs < want || a.whole && n.shape.MIG != 0:
+	case bits.OnesCount32(n.shape.All()&^n.shape.MIG) < want:
 		return Small
 	case bits.OnesCount32(n.free&^n.shape.MIG) < want:
 		return Taken

@@ -14,7 +14,7 @@ import (
 // Like Place it finds all or none. The queue asks it before it places anything else: a gang that lost a node has the
 // first claim on another.
 func Swap(s *Snapshot, g Gang, held []Take, lost []int32) Plan {
-	p := Plan{Gang: g.ID, At: s.Now()}
+	p := Plan{Gang: g.ID, At: s.Now(), Policy: policy(&g)}
 	one := g
 	one.Nodes, one.Segment, one.Group, one.PerLeaf, one.Switches, one.Near, one.SameGrade = 1, 0, 0, 0, 0, Closest, false
 	a, err := newAsk(s, &one)
@@ -30,20 +30,25 @@ func Swap(s *Snapshot, g Gang, held []Take, lost []int32) Plan {
 		}
 		take, ok := a.instead(whole, nodes, k)
 		if !ok {
-			p.Refused = refuse(s, &one)
-			p.Refused.Need = len(lost)
+			p.Refused = refuseSwap(s, &one, lost)
 			return p
 		}
 		nodes[k] = take
 	}
 	if err := fits(s, g, Plan{Nodes: nodes}, nodes); err != nil {
 		// The nodes that it keeps break a promise by themselves: nothing that is swapped mends that.
-		p.Refused = refuse(s, &one)
-		p.Refused.Need = len(lost)
+		p.Refused = refuseSwap(s, &one, lost)
 		return p
 	}
 	p.Nodes, p.Cost = nodes, whole.cost(sortedByNode(nodes))
 	return p
+}
+
+// refuseSwap counts nodes by what keeps each from standing in for a lost one.
+func refuseSwap(s *Snapshot, one *Gang, lost []int32) *Refusal {
+	r := refuse(s, one)
+	r.Lost, r.Need = lost, len(lost)
+	return r
 }
 
 func sortedByNode(nodes []Take) []Take {

@@ -25,7 +25,16 @@ func (s *Snapshot) Why(g Gang, r *Refusal) string {
 	}
 	var b strings.Builder
 	b.WriteString("needs " + a.needs())
+	if len(r.Lost) > 0 {
+		names := make([]string, len(r.Lost))
+		for i, n := range r.Lost {
+			names[i] = s.lay.tree.Nodes[n]
+		}
+		fmt.Fprintf(&b, "; lost %s", hostlist.Compress(names))
+	}
 	switch {
+	case r.Fit > 0 && len(r.Lost) > 0:
+		fmt.Fprintf(&b, "; %s could stand in, but not where the gang needs %s", count(r.Fit, "node"), itThem(len(r.Lost)))
 	case r.Fit == 0:
 		b.WriteString("; none is")
 	case r.Fit < r.Need:
@@ -36,10 +45,17 @@ func (s *Snapshot) Why(g Gang, r *Refusal) string {
 	for _, part := range a.kept(r) {
 		b.WriteString("; " + part)
 	}
-	if near := s.nearest(g); near != "" {
+	if near := s.nearest(g); near != "" && len(r.Lost) == 0 {
 		b.WriteString("; " + near)
 	}
 	return b.String()
+}
+
+func itThem(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
 }
 
 func areIs(n int) string {
@@ -91,25 +107,23 @@ func (a *ask) needs() string {
 
 // apart says how many would fit together at most.
 func (a *ask) apart() string {
+	if a.g.SameGrade {
+		return fmt.Sprintf("at most %d of one grade", a.ofOneGrade())
+	}
 	most, at := 0, topo.None
 	t := a.s.lay.tree
 	top := t.Heights() - 1
 	if a.g.Near == Required {
 		top = min(top, a.g.Height)
 	}
-	lo, hi := t.Level(0)
-	if top > 0 {
-		lo, hi = t.Level(top)
-	}
-	for sw := lo; sw < hi; sw++ {
-		n := 0
-		for l := t.Switches[sw].LeafLo; l < t.Switches[sw].LeafHi; {
-			b, next := a.bin(l)
-			n += b.cap * a.lump
-			l = next
+	for sw := range t.Switches {
+		// The highest switches that may join it: lower ones hold no more.
+		s := &t.Switches[sw]
+		if s.Height > top || s.Parent != topo.None && t.Switches[s.Parent].Height <= top {
+			continue
 		}
-		if n > most {
-			most, at = n, sw
+		if n := a.together(s.LeafLo, s.LeafHi); n > most {
+			most, at = n, int32(sw)
 		}
 	}
 	if at == topo.None {
@@ -122,14 +136,54 @@ func (a *ask) apart() string {
 	return fmt.Sprintf("at most %d together, under %s", most, name)
 }
 
+// together is how many nodes of leaves lo ≤ l < hi the gang could have at most, in whole lumps, and in as many leaves as
+// --switches allows.
+func (a *ask) together(lo, hi int32) int {
+	var k kinds
+	bins := 0
+	for l := lo; l < hi; {
+		b, next := a.bin(l)
+		if b.cap > 0 {
+			k.add(b)
+			bins++
+		}
+		l = next
+	}
+	if a.g.insists() {
+		bins = min(bins, a.g.Switches)
+	}
+	n := 0
+	for _, p := range k.largest(bins) {
+		n += p.cap * p.n * a.lump
+	}
+	return n
+}
+
+func (a *ask) ofOneGrade() int {
+	most := 0
+	for _, set := range a.s.grades {
+		if set == nil {
+			continue
+		}
+		b := *a
+		b.with = append(b.with[:len(b.with):len(b.with)], set)
+		n := 0
+		for ci := range a.s.cells {
+			n += bits.OnesCount64(b.passes(int32(ci)))
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
 // nearFirst is the order in which reasons are told: what may soon be otherwise comes first.
 var nearFirst = []struct {
 	r    Reason
 	text string
 }{
 	{Lapsing, "lapse too soon"}, {Old, "were certified too long ago"}, {Shallow, "are certified at a lower level"}, {Uncertified, "have no certificate"},
-	{Uncovered, "have GPUs that their certificate leaves out"}, {Unlinked, "have GPUs free that NVLink does not join"}, {Taken, "are busy"},
-	{Kept, "are reserved for others"}, {Barred, "take no work"}, {Small, "are too small"}, {Unseen, "have never reported"}, {Outside, "are not for it"},
+	{Uncovered, "have GPUs that no certificate covers"}, {Unlinked, "have GPUs free that NVLink does not join"}, {Taken, "are busy"},
+	{Kept, "are reserved for others"}, {Barred, "take no work"}, {Small, "have too few GPUs of that kind"}, {Unseen, "have never reported"}, {Outside, "are not for it"},
 }
 
 // kept tells each reason with its number and nodes; of nodes that take no work why, since when and by whom.
@@ -262,14 +316,12 @@ func span2(d time.Duration) string {
 }
 
 func (s Share) text() string {
-	t := s.Kind.String()
+	t := "MIG " + s.Profile
 	switch s.Kind {
-	case MIG:
-		t += " " + s.Profile
 	case MPS:
-		t += fmt.Sprintf(" %d %%", s.Amount)
+		t = fmt.Sprintf("MPS %d %%", s.Amount)
 	case Shard:
-		t += " " + count(s.Amount, "shard")
+		t = count(s.Amount, "shard")
 	}
 	if s.Memory > 0 {
 		t += fmt.Sprintf(", %d GiB", s.Memory)

@@ -31,7 +31,7 @@ func TestAFaultIsSeenWhereItSits(t *testing.T) {
 		k, _ := kernels.Lookup(tt.kernel)
 		f := one(t, tt.line)
 		want := ref.Block(k.ID, 3, 128, 16)
-		got, d, err := runKernel(t, Config{SMs: 3, Capability: 90, SharedSM: 100 << 10, Faults: []Fault{f}}, k, 3, 128, 16, noCanary)
+		got, d, err := runKernel(t, Config{SMs: 3, Capability: 90, SharedSM: 16 << 10, Faults: []Fault{f}}, k, 3, 128, 16, noCanary)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,9 +55,9 @@ func TestAFaultIsSeenWhereItSits(t *testing.T) {
 
 // Nothing heals: one result bit of the unit, flipped once at a random lane and activation, always reaches the output.
 func TestEveryFlipReachesTheOutput(t *testing.T) {
-	points := 1000
+	points := 200
 	if testing.Short() || slow {
-		points = 60
+		points = 20
 	}
 	for _, k := range kernels.All() {
 		u := unitUnderTest(t, k)
@@ -68,7 +68,7 @@ func TestEveryFlipReachesTheOutput(t *testing.T) {
 		for range points {
 			line := fmt.Sprintf(`{"v":1,"id":"x","class":"stuck","where":{"sm":0,"part":0,"unit":%q,"lane":%d},"when":{"p":1},"do":{"xor":"%08x"},"seed":0}`, u, r.intN(32), 1<<r.intN(32))
 			f := one(t, line).Upset(k.Probe, uint64(1+r.intN(steps)))
-			got, d, err := runKernel(t, Config{SMs: 1, Capability: 90, SharedSM: 100 << 10, Faults: []Fault{f}}, k, 5, 32, steps, noCanary)
+			got, d, err := runKernel(t, Config{SMs: 1, Capability: 90, SharedSM: 16 << 10, Faults: []Fault{f}}, k, 5, 32, steps, noCanary)
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
@@ -155,7 +155,7 @@ func BenchmarkMachine(b *testing.B) {
 		b.Run(k.ID, func(b *testing.B) {
 			var lanes, warps uint64
 			for b.Loop() {
-				_, d, err := runKernel(b, Config{SMs: 1, Capability: 90, SharedSM: 100 << 10}, k, 1, 128, 64, noCanary)
+				_, d, err := runKernel(b, Config{SMs: 1, Capability: 90, SharedSM: 16 << 10}, k, 1, 128, 64, noCanary)
 				if err != nil {
 					b.Fatal(err)
 				}

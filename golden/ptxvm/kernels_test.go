@@ -91,7 +91,7 @@ func TestKernelsAgreeWithTheReference(t *testing.T) {
 			steps := 16
 			for seed := range uint64(4) {
 				want := ref.Block(k.ID, seed, 128, steps)
-				cfg := Config{SMs: 3, Capability: []int{80, 90}[seed%2], Seed: seed, Hostile: seed > 1, Races: seed > 0, SharedSM: 100 << 10}
+				cfg := Config{SMs: 3, Capability: []int{80, 90}[seed%2], Seed: seed, Hostile: seed > 1, Races: seed > 0, SharedSM: 16 << 10}
 				got, _, err := runKernel(t, cfg, k, seed, 128, steps, noCanary)
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
@@ -110,7 +110,7 @@ func TestKernelsAgreeWithTheReference(t *testing.T) {
 func TestCanaryIsSeenAtItsSMAndThread(t *testing.T) {
 	for _, k := range kernels.All() {
 		want := ref.Block(k.ID, 1, 128, 24)
-		got, _, err := runKernel(t, Config{SMs: 3, Capability: 90, SharedSM: 100 << 10}, k, 1, 128, 24, canary{slot: 1, thread: 77, step: 3, mask: 1 << 9})
+		got, _, err := runKernel(t, Config{SMs: 3, Capability: 90, SharedSM: 16 << 10}, k, 1, 128, 24, canary{slot: 1, thread: 77, step: 3, mask: 1 << 9})
 		if err != nil {
 			t.Fatal(err)
 		}

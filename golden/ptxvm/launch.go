@@ -122,7 +122,7 @@ func (r *run) place() {
 }
 
 func (r *run) newBlock(id int, s *sm) *block {
-	n := r.entry.Shared + r.dynamic
+	n := max(r.entry.Shared, r.entry.base) + r.dynamic
 	b := &block{run: r, id: id, sm: s, moved: -1, threads: r.threads, dynamic: r.dynamic, shared: make([]byte, n), sundef: make([]bool, n),
 		live: r.threads, waiting: map[int]int{}}
 	for i := range b.sundef {

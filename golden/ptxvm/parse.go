@@ -23,6 +23,7 @@ type Entry struct {
 	MaxThreads int // .maxntid; 0 when there is none
 	insts      []inst
 	regs       int
+	base       int // where dynamic shared memory begins, 0 when the PTX does not name it
 }
 
 // A Param is a kernel's parameter and where it lies among the parameters' bytes.
@@ -54,6 +55,8 @@ type parser struct {
 	shared map[string]int   // offsets of shared variables
 	labels map[string]int
 	width  []int // of each register, in bits; 1 is a predicate
+
+	externs []string // names of dynamic shared memory
 }
 
 // Parse reads a PTX module. The error is a *ParseError.
@@ -145,6 +148,8 @@ func (p *parser) top() {
 			p.fail("address size %d: want 64", n)
 		}
 	case ".visible", ".weak":
+	case ".extern":
+		p.externShared()
 	case ".entry":
 		p.parseEntry()
 	default:
@@ -160,6 +165,9 @@ func (p *parser) parseEntry() {
 	}
 	p.entry, p.shared, p.labels, p.width = e, map[string]int{}, map[string]int{}, nil
 	p.scopes = []map[string]int{{}}
+	for _, name := range p.externs {
+		p.shared[name], e.base = dynamicAt, dynamicAt
+	}
 	if p.accept("(") {
 		for !p.accept(")") {
 			p.want(".param")
@@ -229,6 +237,9 @@ func (p *parser) parseEntry() {
 		}
 	}
 	e.regs = len(p.width)
+	if e.base > 0 && e.Shared > e.base {
+		p.fail("%d bytes of static shared memory beside dynamic: want %d at most", e.Shared, e.base)
+	}
 	for i := range e.insts {
 		in := &e.insts[i]
 		for _, l := range in.targets {
@@ -301,6 +312,22 @@ func (p *parser) sharedVariable() {
 	p.entry.Shared = (p.entry.Shared + align - 1) &^ (align - 1)
 	p.shared[name] = p.entry.Shared
 	p.entry.Shared += size
+}
+
+// dynamicAt is where dynamic shared memory begins, when PTX names it: static shared memory must lie below.
+const dynamicAt = 1024
+
+// externShared reads the name that stands for dynamic shared memory.
+func (p *parser) externShared() {
+	p.want(".shared")
+	if p.accept(".align") {
+		p.number()
+	}
+	typeOf(p, p.next())
+	p.externs = append(p.externs, p.next())
+	p.want("[")
+	p.want("]")
+	p.want(";")
 }
 
 // A typ is a PTX type.

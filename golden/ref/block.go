@@ -9,17 +9,28 @@ type chain struct {
 }
 
 var chains = map[string]chain{
-	"k01_imad": {4, imad},
-	"k04_ffma": {4, ffma},
+	"k01_imad":    {4, imad},
+	"k02_lop3":    {4, lop3},
+	"k03_mixed":   {4, mixed},
+	"k04_ffma":    {4, ffma},
+	"k05_dfma":    {8, dfma},
+	"k06_hfma2":   {4, hfma2},
+	"k06b_bfma2":  {4, bfma2},
+	"k07_divsqrt": {4, divsqrt},
+	"k09_cvt":     {4, conversions},
+	"k24_branch":  {4, branches},
 }
 
-// warpChain is a kernel whose step joins the 32 lanes of a warp.
+// warpChain is a kernel whose step joins the 32 lanes of a warp, or all threads of the block: run is then called for warp 0.
 type warpChain struct {
 	words int
 	run   func(b block, warp, steps int)
 }
 
 var warpChains = map[string]warpChain{
+	"k10_shuffle": {4, runWarps(shuffles)},
+	"k11_smem":    {4, runBlock(shared)},
+	"k17_atomic":  {4, runBlock(atomics)},
 	"k18_mma_f16": {10, runMMA},
 }
 

@@ -11,6 +11,7 @@ type format struct {
 var (
 	binary32 = format{8, 23, 0x7FFFFFFF}
 	binary16 = format{5, 10, 0x7FFF}
+	bfloat16 = format{8, 7, 0x7FFF}
 )
 
 func (f format) inf() uint32  { return 1<<(f.exp+f.man) - 1<<f.man }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/port"
 	"github.com/assay-gpu/assay/checks/xid"
 )
 
@@ -26,6 +28,9 @@ type XIDKey struct {
 	Code int
 	UUID string
 }
+
+// A PortKey names a network port in Stats, by the check that judges it.
+type PortKey struct{ Check, Port string }
 
 // A HookKey names a hook's outcome in Stats.
 type HookKey struct {
@@ -51,6 +56,8 @@ type Stats struct {
 	Hooks          map[HookKey]uint64
 	HookDurations  map[Hook]Histogram
 	Faults         []checks.Finding // of the last snapshot, on GPUs
+	NodeFaults     []checks.Finding // of the last snapshot, on the node itself: its ports, file systems and the like
+	Ports          map[PortKey]bool // of the last snapshot, those that are or should be up: whether they are
 	Blocked        []checks.GPU
 	Certificate    *time.Duration // left; nil without a certificate
 	SnapshotAge    *time.Duration // nil before the first
@@ -135,11 +142,16 @@ func (a *Agent) Stats(ctx context.Context) (Stats, error) {
 		now := a.cfg.Clock()
 		st.KernelLost = a.lost
 		for _, f := range a.lastFound {
-			if f.Verdict == checks.Fail && f.Subject.GPUUUID != "" {
+			switch {
+			case f.Verdict != checks.Fail:
+			case f.Subject.GPUUUID != "":
 				st.Faults = append(st.Faults, f)
+			default:
+				st.NodeFaults = append(st.NodeFaults, f)
 			}
 		}
 		if a.last != nil {
+			st.Ports = portsUp(a.last.Host)
 			for _, g := range a.last.GPUs {
 				if g.Call.Blocked {
 					st.Blocked = append(st.Blocked, g.GPU)
@@ -154,4 +166,17 @@ func (a *Agent) Stats(ctx context.Context) (Stats, error) {
 		}
 	})
 	return st, err
+}
+
+// portsUp says of each port that is up, or has been, whether it is.
+func portsUp(h catalog.HostState) map[PortKey]bool {
+	out := map[PortKey]bool{}
+	for id, r := range map[string]port.Reading{port.Infiniband: h.Infiniband, port.Ethernet: h.Ethernet} {
+		for _, p := range r.Ports {
+			if p.Err == "" && (p.Up || p.Past.Learned != nil) {
+				out[PortKey{id, p.Name}] = p.Up
+			}
+		}
+	}
+	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-gpu/assay/agent"
 	"github.com/assay-gpu/assay/agent/spool"
+	"github.com/assay-gpu/assay/checks"
 )
 
 // A Source has the agent's numbers.
@@ -54,6 +55,8 @@ var (
 	findings        = desc("findings_total", "Findings judged, by check, verdict and action.", "check", "verdict", "action")
 	gpuFault        = desc("gpu_fault", "1 while the last snapshot shows a fault on the GPU.", "gpu_uuid", "gpu", "check", "action")
 	gpuBlocked      = desc("gpu_blocked", "1 while a GPU is left alone until reboot because a driver call on it hung.", "gpu_uuid")
+	nodeFault       = desc("node_fault", "1 while the last snapshot shows a fault of the node itself; part is the port or the PCI address, if it has one.", "check", "part", "action")
+	portUp          = desc("port_up", "Whether a network port that is or has been up on this node is up, by the check that judges it.", "check", "port")
 	xidTotal        = desc("xid_total", "XIDs in the kernel log, by number and GPU.", "xid", "gpu_uuid")
 	xidUnknown      = desc("xid_unknown_total", "XIDs in the kernel log that no rule knows.")
 	kmsgRecords     = desc("kmsg_records_total", "Kernel log records read.")
@@ -73,7 +76,7 @@ var (
 type collector struct{ s Sources }
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{info, findings, gpuFault, gpuBlocked, xidTotal, xidUnknown, kmsgRecords, kmsgMalformed, kmsgLost, certificate,
+	for _, d := range []*prometheus.Desc{info, findings, gpuFault, gpuBlocked, nodeFault, portUp, xidTotal, xidUnknown, kmsgRecords, kmsgMalformed, kmsgLost, certificate,
 		hookTotal, hookDuration, spoolReports, spoolDropped, connected, snapshotSeconds, probeRestarts, nvmlCalls} {
 		ch <- d
 	}
@@ -98,6 +101,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		count(findings, float64(n), k.Check, k.Verdict.String(), k.Action.String())
 	}
 	collectGPUs(st, gauge)
+	collectNode(st, gauge)
 	for k, n := range st.XIDs {
 		count(xidTotal, float64(n), strconv.Itoa(k.Code), k.UUID)
 	}
@@ -135,6 +139,28 @@ func collectGPUs(st agent.Stats, gauge emit) {
 			blocked[g.UUID] = true
 			gauge(gpuBlocked, 1, g.UUID)
 		}
+	}
+}
+
+func collectNode(st agent.Stats, gauge emit) {
+	type key struct{ check, part, action string }
+	seen := map[key]bool{}
+	for _, f := range st.NodeFaults {
+		k := key{f.Check, f.Subject.Port, f.Action.String()}
+		if f.Subject.Kind != checks.KindPort {
+			k.part = f.Subject.PCI
+		}
+		if !seen[k] {
+			seen[k] = true
+			gauge(nodeFault, 1, k.check, k.part, k.action)
+		}
+	}
+	for p, up := range st.Ports {
+		v := 0.0
+		if up {
+			v = 1
+		}
+		gauge(portUp, v, p.Check, p.Port)
 	}
 }
 

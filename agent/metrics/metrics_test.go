@@ -35,12 +35,16 @@ func scrape(t *testing.T, s Sources) string {
 func TestEveryMetric(t *testing.T) {
 	index, left, ago := 3, 90*time.Minute, 2*time.Second
 	f := checks.Finding{Check: "rowremap", Verdict: checks.Fail, Action: checks.RMA, Subject: checks.Subject{Kind: checks.KindGPU, GPUUUID: "GPU-a", GPUIndex: &index}}
+	onPort := checks.Finding{Check: "infiniband", Verdict: checks.Fail, Action: checks.Drain, Subject: checks.Subject{Kind: checks.KindPort, PCI: "0000:5d:00.0", Port: "mlx5_3/1"}}
 	src := &fakeSource{st: agent.Stats{
 		Node: "n1", Version: "1.2", Findings: map[agent.FindingKey]uint64{{Check: "ecc", Verdict: checks.Pass}: 8},
 		XIDs: map[agent.XIDKey]uint64{{Code: 79, UUID: "GPU-a"}: 2}, UnknownXIDs: 1, KernelRecords: 10, KernelLost: 4,
 		Hooks:         map[agent.HookKey]uint64{{Hook: agent.Prolog, Outcome: agent.FastPass}: 5, {Hook: agent.Epilog, Outcome: agent.SuitePass}: 3},
 		HookDurations: map[agent.Hook]agent.Histogram{agent.Prolog: {Counts: make([]uint64, len(agent.HookBuckets)), Count: 5, Sum: 0.5}},
-		Faults:        []checks.Finding{f, f}, Blocked: []checks.GPU{{UUID: "GPU-b"}}, Certificate: &left, SnapshotAge: &ago,
+		Faults:        []checks.Finding{f, f}, Blocked: []checks.GPU{{UUID: "GPU-b"}},
+		NodeFaults: []checks.Finding{onPort, onPort, {Check: "memory", Verdict: checks.Fail, Action: checks.Drain, Subject: checks.Subject{Kind: checks.KindNode}},
+			{Check: "sxid", Verdict: checks.Fail, Action: checks.Reboot, Subject: checks.Subject{Kind: checks.KindSwitch, PCI: "0000:06:00.0", Port: "3"}}},
+		Ports: map[agent.PortKey]bool{{Check: "infiniband", Port: "mlx5_0/1"}: true, {Check: "infiniband", Port: "mlx5_3/1"}: false}, Certificate: &left, SnapshotAge: &ago,
 	}}
 	s := Sources{
 		Agent: src, Spool: func() spool.Stats { return spool.Stats{Reports: 7, DroppedRoutine: 2, DroppedFailure: 1} },
@@ -55,6 +59,11 @@ func TestEveryMetric(t *testing.T) {
 		`assay_findings_total{action="none",check="ecc",verdict="pass"} 8`,
 		`assay_gpu_fault{action="rma",check="rowremap",gpu="3",gpu_uuid="GPU-a"} 1`,
 		`assay_gpu_blocked{gpu_uuid="GPU-b"} 1`,
+		`assay_node_fault{action="drain",check="infiniband",part="mlx5_3/1"} 1`,
+		`assay_node_fault{action="drain",check="memory",part=""} 1`,
+		`assay_node_fault{action="reboot",check="sxid",part="0000:06:00.0"} 1`,
+		`assay_port_up{check="infiniband",port="mlx5_0/1"} 1`,
+		`assay_port_up{check="infiniband",port="mlx5_3/1"} 0`,
 		`assay_xid_total{gpu_uuid="GPU-a",xid="79"} 2`,
 		`assay_xid_unknown_total 1`,
 		`assay_kmsg_records_total 10`,

@@ -65,6 +65,8 @@ type Config struct {
 	Interval   time.Duration                                          // overrides the policy's; 0: the policy's
 	Log        *slog.Logger
 
+	// OnGangs is told of the launches of each desired state, whole; nil: this agent runs none.
+	OnGangs    func([]wire.GangOrder)
 	OnPolicy   func(policy.Policy) // told of each policy that comes into force; may be nil
 	Alive      func(status string) // called by the main loop while it turns and cycles end; nil: nobody watches
 	AliveEvery time.Duration

@@ -63,11 +63,15 @@ func (a *Agent) desire(d wire.Desired) error {
 		a.log.Info("state changed", "from", before.State, "to", d.State, "cert", serialOf(d.Certificate))
 	}
 	kept := keptDesired{BootID: a.bootID, Received: now, Desired: d}
+	kept.Desired.Gangs = nil // what runs is known to the process that runs it, and to no later one
 	if a.held != nil {
 		kept.Expires, kept.GraceUntil = a.held.Expires, a.held.GraceUntil
 	}
 	err := a.store.save("desired.json", kept)
 	a.effects.want(d.Effects)
+	if a.cfg.OnGangs != nil {
+		a.cfg.OnGangs(d.Gangs)
+	}
 	return err
 }
 

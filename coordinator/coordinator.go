@@ -20,20 +20,21 @@ import (
 
 // Config says what a Coordinator works with.
 type Config struct {
-	Name    string   // this process among its peers
-	URL     string   // where agents and operators reach it
-	Peers   []string // URLs of the other control hosts: agents are told them all, so that they find a new leader
-	Fleet   string   // the fleet's name, in the authority's certificate
-	Store   *store.Store
-	Alone   bool                           // only this process can reach the store (embedded etcd): whoever led before is dead
-	Lease   time.Duration                  // how long a dead leader keeps others out
-	Settle  time.Duration                  // wait before the first effect of a term; see DESIGN section 4
-	Slurm   func(fence func() error) Slurm // nil: no Slurm; drains are then ours alone. fence fails once this term is over
-	Policy  *policy.Policy                 // put in force when the store holds none; nil: the built-in one
-	Metrics func(snapshot func() api.Snapshot) *api.Metrics
-	Pager   Pager // nil: pages are history, metric and log only
-	Power   Power // nil: no power-cycle hook; that rung falls through to a person
-	Log     *slog.Logger
+	Name     string   // this process among its peers
+	URL      string   // where agents and operators reach it
+	Peers    []string // URLs of the other control hosts: agents are told them all, so that they find a new leader
+	Fleet    string   // the fleet's name, in the authority's certificate
+	Store    *store.Store
+	Alone    bool                           // only this process can reach the store (embedded etcd): whoever led before is dead
+	Lease    time.Duration                  // how long a dead leader keeps others out
+	Settle   time.Duration                  // wait before the first effect of a term; see DESIGN section 4
+	Slurm    func(fence func() error) Slurm // nil: no Slurm; drains are then ours alone. fence fails once this term is over
+	Policy   *policy.Policy                 // put in force when the store holds none; nil: the built-in one
+	Metrics  func(snapshot func() api.Snapshot) *api.Metrics
+	Topology string // the site's topology.conf, for the built-in scheduler; empty: leaves as enrolment named them
+	Pager    Pager  // nil: pages are history, metric and log only
+	Power    Power  // nil: no power-cycle hook; that rung falls through to a person
+	Log      *slog.Logger
 }
 
 // A Pager sends a page to people.

@@ -69,6 +69,7 @@ func (l *lead) desired(n lifecycle.Node, version uint64) wire.Desired {
 			RemainingSeconds: c.Expires.Sub(now).Seconds(), GraceRemainingSeconds: c.GraceUntil.Sub(now).Seconds(),
 		}
 	}
+	d.Gangs = l.st.orders(n.Name)
 	for _, e := range l.st.effectsOf(n.Name) {
 		if ok, _ := stands(n, e); ok && agentCarries(e.Kind, l.cfg.Slurm != nil) {
 			e.Term = l.term.Number() // a new leader stands behind what the last one asked for

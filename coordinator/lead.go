@@ -38,9 +38,13 @@ type lead struct {
 	history []wire.HistoryEntry      // kept, oldest first
 	news    chan struct{}            // closed when history grows
 
-	beats beats
-	seen  reportIDs
-	shows shows
+	beats    beats
+	seen     reportIDs
+	shows    shows
+	hearings map[string]*hearing // by launch; the apply loop's own
+	changes  changes
+	outlooks outlooks
+
 	sl    Slurm // nil: no Slurm
 	slurm *slurmView
 }
@@ -66,6 +70,8 @@ func (l *lead) run(ctx context.Context) error {
 	g.Go(func() error { l.cfg.Store.CompactEvery(ctx, 5*time.Minute); return context.Cause(ctx) })
 	if l.cfg.Slurm != nil {
 		g.Go(func() error { return l.reconcile(ctx) })
+	} else {
+		g.Go(func() error { return l.schedule(ctx) })
 	}
 	return g.Wait()
 }
@@ -197,6 +203,12 @@ func (l *lead) commit(ctx context.Context, t *tx) error {
 		l.news = make(chan struct{})
 	}
 	l.mu.Unlock()
+	for id, x := range t.launches {
+		if x == nil {
+			delete(l.hearings, id)
+		}
+	}
+	l.changes.note(t)
 	for _, h := range t.history {
 		l.log.Info("applied", "node", h.Node, "event", h.Event, "from", h.From, "to", h.To, "case", h.Case, "by", h.By)
 	}

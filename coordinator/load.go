@@ -21,6 +21,7 @@ func newLead(ctx context.Context, cfg Config, m *api.Metrics, term *store.Term) 
 		cfg: cfg, term: term, metrics: m, log: cfg.Log, started: time.Now(),
 		requests: make(chan request), kick: make(chan struct{}, 1),
 		st: newState(), wakes: map[string]chan struct{}{}, news: make(chan struct{}), slurm: newSlurmView(),
+		hearings: map[string]*hearing{}, changes: newChanges(),
 	}
 	if cfg.Slurm != nil {
 		l.sl = cfg.Slurm(func() error {
@@ -63,6 +64,8 @@ func (l *lead) load(e store.Entry) error {
 		return into(e, l.st.refusals, name(keyRefusals), new(refusal))
 	case strings.HasPrefix(e.Key, keyReports):
 		return into(e, l.st.reported, name(keyReports), new([]string))
+	case strings.HasPrefix(e.Key, keyJobs), strings.HasPrefix(e.Key, keyScripts), strings.HasPrefix(e.Key, keyLogs), strings.HasPrefix(e.Key, keyGangs):
+		return l.st.loadJob(e)
 	case strings.HasPrefix(e.Key, keyHistory):
 		var h wire.HistoryEntry
 		if err := json.Unmarshal(e.Value, &h); err != nil {
@@ -95,7 +98,7 @@ func (l *lead) load(e store.Entry) error {
 	return nil
 }
 
-func into[T any](e store.Entry, m map[string]T, key string, v *T) error {
+func into[K comparable, T any](e store.Entry, m map[K]T, key K, v *T) error {
 	if err := json.Unmarshal(e.Value, v); err != nil {
 		return err
 	}

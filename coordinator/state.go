@@ -27,6 +27,7 @@ type state struct {
 	policies *policies             // policy as it holds for single nodes
 	counters counters
 	revision uint64 // of the last commit
+	jobState
 	index
 }
 
@@ -34,7 +35,7 @@ func newState() *state {
 	return &state{
 		nodes: map[string]lifecycle.Node{}, versions: map[string]uint64{}, cases: map[string]wire.Case{},
 		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{}, reported: map[string][]string{},
-		policy: policy.Default(), policies: new(policies), index: newIndex(),
+		policy: policy.Default(), policies: new(policies), jobState: newJobState(), index: newIndex(),
 	}
 }
 
@@ -43,6 +44,7 @@ type counters struct {
 	Serial  uint64    `json:"serial"`  // last certificate
 	Effect  uint64    `json:"effect"`  // last effect
 	History uint64    `json:"history"` // last history entry
+	Job     int64     `json:"job"`     // last job of the built-in scheduler
 	Policy  int       `json:"policy"`  // last version given to a policy; 0 before there was a rollout
 	Time    time.Time `json:"time"`    // leader time of the last commit
 }

@@ -198,6 +198,12 @@ type site struct {
 // startSite runs a coordinator with its own prefix in the shared etcd. Wrap may put faults in front of the store.
 func startSite(t testing.TB, p *plant, prefix string, wrap func(store.KV) store.KV) *site {
 	t.Helper()
+	return startSiteWith(t, p, prefix, wrap, func(*Config) {})
+}
+
+// startSiteWith lets the test change the configuration.
+func startSiteWith(t testing.TB, p *plant, prefix string, wrap func(store.KV) store.KV, change func(*Config)) *site {
+	t.Helper()
 	srv, err := etcd()
 	if err != nil {
 		t.Fatal(err)
@@ -217,11 +223,13 @@ func startSite(t testing.TB, p *plant, prefix string, wrap func(store.KV) store.
 		}
 	}
 	s := &site{plant: p, t: t, st: st, prefix: prefix}
-	s.coord = New(Config{
+	cfg := Config{
 		Name: "ctl", URL: "https://127.0.0.1:7420", Fleet: "test", Store: st, Alone: true, Lease: 3 * time.Second, Policy: &pol, Pager: p, Log: quietLog(),
 		Slurm:   func(func() error) Slurm { return p },
 		Metrics: func(f func() api.Snapshot) *api.Metrics { return api.NewMetrics("test", f) },
-	}, func() {})
+	}
+	change(&cfg)
+	s.coord = New(cfg, func() {})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -81,6 +81,17 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass map[string]stri
 	for _, name := range lost {
 		event(name, func(n lifecycle.Node, _ time.Time) bool { return !n.Lost }, func(at lifecycle.At) lifecycle.Event { return lifecycle.Silent{At: at} })
 	}
+	if len(l.st.launches) > 0 {
+		work = append(work, l.stepLaunches)
+	}
+	if old := oldJobs(l.st.jobs); len(old) > 0 {
+		work = append(work, func(t *tx) error {
+			for _, id := range old {
+				t.jobs[id] = nil
+			}
+			return nil
+		})
+	}
 	for _, id := range sortedKeys(l.st.effects) {
 		e := l.st.effects[id]
 		if stands, why := stands(l.st.nodes[e.Node], e); !stands && agentCarries(e.Kind, l.cfg.Slurm != nil) {

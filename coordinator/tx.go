@@ -26,11 +26,12 @@ type tx struct {
 	env  env
 	now  time.Time
 
-	nodes     map[string]lifecycle.Node
-	woken     map[string]bool // agents that must hear of it
-	cases     map[string]wire.Case
-	effects   map[string]*pending // nil: ticked off
-	refusals  map[string]*refusal
+	nodes    map[string]lifecycle.Node
+	woken    map[string]bool // agents that must hear of it
+	cases    map[string]wire.Case
+	effects  map[string]*pending // nil: ticked off
+	refusals map[string]*refusal
+	jobChanges
 	reported  map[string][]string
 	tokens    map[string]*authority.TokenRecord // nil: spent or expired
 	guard     guard.Books
@@ -58,7 +59,8 @@ func (s *state) begin(e env, now time.Time) *tx {
 		base: s, env: e, now: now,
 		nodes: map[string]lifecycle.Node{}, woken: map[string]bool{}, cases: map[string]wire.Case{},
 		effects: map[string]*pending{}, refusals: map[string]*refusal{}, reported: map[string][]string{}, tokens: map[string]*authority.TokenRecord{},
-		guard: s.guard, policy: s.policy, rollout: s.rollout, learned: s.learned, counters: s.counters,
+		jobChanges: newJobChanges(),
+		guard:      s.guard, policy: s.policy, rollout: s.rollout, learned: s.learned, counters: s.counters,
 	}
 }
 
@@ -79,7 +81,7 @@ func (t *tx) caseOf(id string) wire.Case {
 }
 
 func (t *tx) empty() bool {
-	return len(t.nodes)+len(t.cases)+len(t.effects)+len(t.refusals)+len(t.history)+len(t.extra) == 0 && !t.guarded && !t.governed &&
+	return len(t.nodes)+len(t.cases)+len(t.effects)+len(t.refusals)+len(t.history)+len(t.extra)+t.jobSize() == 0 && !t.guarded && !t.governed &&
 		maps.Equal(t.learned, t.base.learned)
 }
 
@@ -296,6 +298,7 @@ func (t *tx) ops() []store.Op {
 	for _, node := range sortedKeys(t.reported) {
 		put(keyReports+node, t.reported[node])
 	}
+	t.jobOps(put, drop)
 	for _, h := range t.history {
 		put(keyHistory+h.Cursor, h)
 	}
@@ -340,7 +343,7 @@ func lastOfEach(ops []store.Op) []store.Op {
 
 // size is how many operations there are, without making them.
 func (t *tx) size() int {
-	n := len(t.extra) + len(t.nodes) + len(t.cases) + len(t.refusals) + len(t.reported) + len(t.history) + 1 // the counters
+	n := len(t.extra) + len(t.nodes) + len(t.cases) + len(t.refusals) + len(t.reported) + len(t.history) + t.jobSize() + 1 // the counters
 	for id, e := range t.effects {
 		if _, stored := t.base.effects[id]; e != nil || stored {
 			n++
@@ -386,6 +389,7 @@ func (t *tx) clone() *tx {
 	c.nodes, c.woken, c.cases = maps.Clone(t.nodes), maps.Clone(t.woken), maps.Clone(t.cases)
 	c.effects, c.refusals = maps.Clone(t.effects), maps.Clone(t.refusals)
 	c.tokens, c.reported = maps.Clone(t.tokens), maps.Clone(t.reported)
+	c.jobChanges = t.jobChanges.clone()
 	c.history, c.extra = slices.Clip(t.history), slices.Clip(t.extra)
 	return &c
 }
@@ -417,6 +421,7 @@ func (t *tx) publish(rev uint64) {
 		}
 	}
 	maps.Copy(s.reported, t.reported)
+	t.publishJobs()
 	for hash, r := range t.tokens {
 		if r == nil {
 			delete(s.tokens, hash)

@@ -63,7 +63,7 @@ var inside = []struct {
 	{"agent/probe/", []string{".", "checks", "agent/atomicfile"}, "a probe reads one outside world, and keeps what must outlive it"},
 	{"agent/", []string{"agent", "checks", "golden", "coordinator/certificate", "coordinator/wire", "coordinator/authority", "coordinator/lifecycle", "coordinator/killpoint"}, "the agent knows the control plane by its messages, and the names of states and effects in them"},
 	{"coordinator/store/", []string{".", "coordinator/store"}, "the store has no domain type"},
-	{"coordinator/wire/", []string{"checks", "coordinator/certificate"}, "messages are data"},
+	{"coordinator/wire/", []string{"checks", "coordinator/certificate", "scheduler"}, "messages are data; what a job asks for is the scheduler's word"},
 	{"coordinator/certificate/", []string{"checks"}, "a certificate is data"},
 	{"coordinator/guard/", []string{"checks", "coordinator/wire"}, "budgets are arithmetic"},
 	{"coordinator/lifecycle/", []string{"checks", "coordinator/certificate", "coordinator/guard"}, "the state machine is pure"},

@@ -42,6 +42,13 @@ type Reports interface {
 	Done(place uint64)
 }
 
+// Gangs are the launches under way on this node.
+type Gangs interface {
+	NextStatus(ctx context.Context) (wire.GangStatus, error)
+	StatusSent(s wire.GangStatus)
+	Repeat() // whoever answers from now on may not have heard what was told
+}
+
 // A Config is what a Client is made of.
 type Config struct {
 	URLs    []string    // of the control plane; any of them may be a follower
@@ -98,13 +105,16 @@ func New(cfg Config) (*Client, error) {
 // Connected reports whether the stream stands.
 func (c *Client) Connected() bool { return c.connected.Load() }
 
-// Run keeps the connection until ctx ends, then says that the agent stops.
-func (c *Client) Run(ctx context.Context, a Agent, reports Reports, results Results) {
+// Run keeps the connection until ctx ends, then says that the agent stops. gangs is nil where none are run.
+func (c *Client) Run(ctx context.Context, a Agent, reports Reports, results Results, gangs Gangs) {
 	var wg sync.WaitGroup
-	wg.Go(func() { c.streams(ctx, a) })
+	wg.Go(func() { c.streams(ctx, a, gangs) })
 	wg.Go(func() { c.heartbeats(ctx, a) })
 	wg.Go(func() { c.upload(ctx, a, reports) })
 	wg.Go(func() { c.results(ctx, results) })
+	if gangs != nil {
+		wg.Go(func() { c.gangs(ctx, gangs) })
+	}
 	wg.Wait()
 	c.transport.CloseIdleConnections()
 }

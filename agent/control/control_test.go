@@ -20,6 +20,7 @@ type link struct {
 	agent   *fakeAgent
 	spool   *spool.Spool
 	results *fakeResults
+	gangs   *fakeGangs
 	stop    func()
 }
 
@@ -37,10 +38,10 @@ func connect(t *testing.T, s *site, planes ...*plane) *link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{c, &fakeAgent{}, sp, &fakeResults{more: make(chan struct{}, 1)}, nil}
+	l := &link{c, &fakeAgent{}, sp, &fakeResults{more: make(chan struct{}, 1)}, &fakeGangs{more: make(chan struct{}, 1)}, nil}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { c.Run(ctx, l.agent, l.spool, l.results); close(done) }()
+	go func() { c.Run(ctx, l.agent, l.spool, l.results, l.gangs); close(done) }()
 	l.stop = func() { cancel(); <-done }
 	t.Cleanup(l.stop)
 	return l
@@ -221,6 +222,35 @@ func TestResultsAreSentUntilTheyArrive(t *testing.T) {
 	p.set(func(p *plane) { p.fail = 0 })
 	eventually(t, "the result", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.results) == 1 && p.results[0].ID == "e1" })
 	eventually(t, "acknowledged", func() bool { l.results.mu.Lock(); defer l.results.mu.Unlock(); return len(l.results.waits) == 0 })
+}
+
+// How launches stand is told until it is known; what the control plane refuses for good is not told for ever; and after a
+// connection everything is told again.
+func TestLaunchesAreTold(t *testing.T) {
+	s := newSite(t)
+	p := s.plane()
+	p.set(func(p *plane) { p.fail = http.StatusBadGateway })
+	l := connect(t, s, p)
+	l.gangs.mu.Lock()
+	l.gangs.waits = []wire.GangStatus{{Launch: "12.1", Node: "n1", Phase: wire.GangReady}}
+	l.gangs.mu.Unlock()
+	l.gangs.more <- struct{}{}
+	time.Sleep(30 * time.Millisecond)
+	if waits, _ := l.gangs.left(); waits != 1 {
+		t.Fatal("a status was dropped while the control plane was away")
+	}
+	p.set(func(p *plane) { p.fail = 0 })
+	eventually(t, "the status", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.gangs) == 1 && p.gangs[0].Launch == "12.1" })
+	eventually(t, "acknowledged", func() bool { waits, _ := l.gangs.left(); return waits == 0 })
+	p.desired <- wire.Desired{Version: 1, Term: 1, Node: "n1"}
+	eventually(t, "all told again to who answers", func() bool { _, repeats := l.gangs.left(); return repeats > 0 })
+
+	p.set(func(p *plane) { p.fail = http.StatusNotFound })
+	l.gangs.mu.Lock()
+	l.gangs.waits = []wire.GangStatus{{Launch: "9.1", Node: "n1", Phase: wire.GangExited}}
+	l.gangs.mu.Unlock()
+	l.gangs.more <- struct{}{}
+	eventually(t, "dropped", func() bool { waits, _ := l.gangs.left(); return waits == 0 })
 }
 
 func TestPermit(t *testing.T) {

@@ -29,6 +29,7 @@ type plane struct {
 	beats    []wire.Heartbeat
 	reports  []checks.Report
 	results  []wire.EffectResult
+	gangs    []wire.GangStatus
 	asks     []wire.PermitAsk
 	permit   func(wire.PermitAsk) wire.PermitAnswer
 	streams  int
@@ -128,6 +129,8 @@ func (p *plane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		take(p, w, r, &p.reports, func(v checks.Report) any { return wire.ReportAnswer{ID: v.ID} })
 	case wire.PathEffects:
 		take(p, w, r, &p.results, nil)
+	case wire.PathGangs:
+		take(p, w, r, &p.gangs, nil)
 	case wire.PathPermit:
 		take(p, w, r, &p.asks, func(v wire.PermitAsk) any { return p.permit(v) })
 	default:
@@ -259,6 +262,48 @@ func (f *fakeResults) ResultSent(string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waits = f.waits[1:]
+}
+
+// fakeGangs has statuses to tell, and counts how often it was asked to tell all again.
+type fakeGangs struct {
+	mu      sync.Mutex
+	waits   []wire.GangStatus
+	repeats int
+	more    chan struct{}
+}
+
+func (f *fakeGangs) NextStatus(ctx context.Context) (wire.GangStatus, error) {
+	for {
+		f.mu.Lock()
+		if len(f.waits) > 0 {
+			defer f.mu.Unlock()
+			return f.waits[0], nil
+		}
+		f.mu.Unlock()
+		select {
+		case <-f.more:
+		case <-ctx.Done():
+			return wire.GangStatus{}, ctx.Err()
+		}
+	}
+}
+
+func (f *fakeGangs) StatusSent(wire.GangStatus) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waits = f.waits[1:]
+}
+
+func (f *fakeGangs) Repeat() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.repeats++
+}
+
+func (f *fakeGangs) left() (waits, repeats int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.waits), f.repeats
 }
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

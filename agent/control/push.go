@@ -110,3 +110,30 @@ func (c *Client) results(ctx context.Context, results Results) {
 		}
 	}
 }
+
+// gangs tells how launches stand until ctx ends.
+func (c *Client) gangs(ctx context.Context, gangs Gangs) {
+	b := backoff{c: c}
+	for {
+		s, err := gangs.NextStatus(ctx)
+		if err != nil {
+			return
+		}
+		rctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		err = c.post(rctx, wire.PathGangs, s, nil)
+		cancel()
+		var se *StatusError
+		switch {
+		case err == nil:
+			gangs.StatusSent(s)
+			b.reset()
+		case errors.As(err, &se) && (se.Final() || se.Code == http.StatusNotFound): // it knows no such launch any more
+			c.cfg.Log.Warn("launch status not taken by the control plane, dropped", "gang", s.Launch, "state", s.Phase, "err", err)
+			gangs.StatusSent(s)
+		default:
+			if !b.wait(ctx) {
+				return
+			}
+		}
+	}
+}

@@ -39,10 +39,10 @@ func Admit(d wire.Desired, term int64, version uint64) error {
 }
 
 // streams keeps a stream until ctx ends.
-func (c *Client) streams(ctx context.Context, a Agent) {
+func (c *Client) streams(ctx context.Context, a Agent, gangs Gangs) {
 	b := backoff{c: c}
 	for ctx.Err() == nil {
-		base, err := c.stream(ctx, a, &b)
+		base, err := c.stream(ctx, a, gangs, &b)
 		c.connected.Store(false)
 		if ctx.Err() != nil {
 			return
@@ -59,7 +59,7 @@ func (c *Client) streams(ctx context.Context, a Agent) {
 }
 
 // stream reads one stream to its end and says whose it was.
-func (c *Client) stream(ctx context.Context, a Agent, b *backoff) (base string, err error) {
+func (c *Client) stream(ctx context.Context, a Agent, gangs Gangs, b *backoff) (base string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	resp, base, err := c.do(ctx, http.MethodGet, wire.PathStream, nil)
@@ -67,6 +67,9 @@ func (c *Client) stream(ctx context.Context, a Agent, b *backoff) (base string, 
 		return base, err
 	}
 	defer resp.Body.Close()
+	if gangs != nil {
+		gangs.Repeat()
+	}
 	r := bufio.NewReaderSize(resp.Body, 16<<10)
 	for {
 		line, err := readLine(r)

@@ -20,6 +20,7 @@ import (
 	"github.com/assay-gpu/assay/agent"
 	"github.com/assay-gpu/assay/agent/control"
 	"github.com/assay-gpu/assay/agent/identity"
+	"github.com/assay-gpu/assay/agent/launch"
 	"github.com/assay-gpu/assay/agent/metrics"
 	"github.com/assay-gpu/assay/agent/socket"
 	"github.com/assay-gpu/assay/agent/spool"
@@ -161,22 +162,25 @@ func runOnce(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 		}
 		permit = cl
 	}
+	gangs := &gangNode{}
+	launcher := launch.New(launch.Config{Node: cfg.Node, BootID: bootIDFile(cfg.BootID), Dir: filepath.Join(cfg.bootDir(), "launch"), Agent: gangs, Log: log})
 	a, err := agent.New(agent.Config{
 		Node: cfg.Node, Version: version, StateDir: cfg.StateDir, BootID: bootIDFile(cfg.BootID), Clock: bootClock, Prober: hw.prober, Asides: hw.asides(), Kernel: hw.kernel, Tree: hw.tree,
 		DumpKernel: hw.dump, Outbox: outbox{sp, enrolled}, Permit: permit, Runner: newRunner(cfg),
 		Verify: func(g wire.GrantedCertificate, keys map[string][]byte) error {
 			return certificate.Verify(g.Certificate, keys)
 		},
-		OnPolicy: hw.onPolicy, Interval: cfg.Interval.D(), Log: log, Alive: func(status string) { notify(log, "WATCHDOG=1\nSTATUS="+status) }, AliveEvery: aliveEvery(),
+		OnPolicy: hw.onPolicy, OnGangs: launcher.Want, Interval: cfg.Interval.D(), Log: log, Alive: func(status string) { notify(log, "WATCHDOG=1\nSTATUS="+status) }, AliveEvery: aliveEvery(),
 	})
 	if err != nil {
 		return err
 	}
+	gangs.agent = a
 	servers, err := listen(cfg, a, log)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, cfg, parts{a, cl, sp, hw, servers, enrolled}, log)
+	return serve(ctx, cfg, parts{a, cl, sp, hw, servers, launcher, enrolled}, log)
 }
 
 // aliveEvery is a third of the watchdog's time, or as often as a status is worth showing.
@@ -236,6 +240,7 @@ type parts struct {
 	spool    *spool.Spool
 	hw       *hardware
 	servers  []*socket.Server
+	launcher *launch.Launcher
 	enrolled bool
 }
 
@@ -261,8 +266,13 @@ func serve(parent context.Context, cfg config, p parts, log *slog.Logger) error 
 		defer stop()
 	}
 	if p.control != nil {
-		wg.Go(func() { p.control.Run(ctx, p.agent, p.spool, p.agent) })
+		wg.Go(func() { p.control.Run(ctx, p.agent, p.spool, p.agent, p.launcher) })
 	}
+	wg.Go(func() {
+		if err := p.launcher.Run(ctx); err != nil {
+			cancel(err)
+		}
+	})
 	wg.Go(func() { watchIdentity(ctx, cfg.StateDir, p, cancel) })
 	log.Info("agent runs", "node", cfg.Node, "enrolled", p.enrolled)
 	notify(log, daemon.SdNotifyReady)

@@ -36,6 +36,7 @@ type config struct {
 	WorkloadManager string          `yaml:"workload_manager"` // slurm, none, or auto: slurm where scontrol is found
 	Scontrol        string          `yaml:"scontrol"`
 	Squeue          string          `yaml:"squeue"`
+	Topology        string          `yaml:"topology"`       // topology.conf for the built-in scheduler; empty: leaves as enrolment named them
 	SlurmConf       string          `yaml:"slurm_conf"`     // SLURM_CONF for scontrol; empty: as inherited
 	SlurmDeadline   policy.Duration `yaml:"slurm_deadline"` // for one scontrol call
 	Lease           policy.Duration `yaml:"lease"`          // how long a dead leader keeps others out
@@ -73,6 +74,7 @@ func (c *config) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.EtcdKey, "etcd-key", c.EtcdKey, "PEM file with its key")
 	fs.StringVar(&c.Policy, "policy", c.Policy, "policy file, put in force when etcd holds none and on SIGHUP when it changed")
 	fs.StringVar(&c.WorkloadManager, "workload-manager", c.WorkloadManager, "slurm, none, or auto: slurm where scontrol is found")
+	fs.StringVar(&c.Topology, "topology", c.Topology, "topology.conf for the built-in scheduler (default: leaves as enrolment named them)")
 	fs.StringVar(&c.Scontrol, "scontrol", c.Scontrol, "scontrol program")
 	fs.StringVar(&c.Squeue, "squeue", c.Squeue, "squeue program")
 	fs.StringVar(&c.SlurmConf, "slurm-conf", c.SlurmConf, "SLURM_CONF for scontrol and squeue")

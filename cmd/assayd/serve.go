@@ -27,6 +27,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/slurm"
 	"github.com/assay-gpu/assay/coordinator/store"
 	"github.com/assay-gpu/assay/coordinator/store/embedded"
+	"github.com/assay-gpu/assay/scheduler/topo"
 )
 
 func serveCommand() *cobra.Command {
@@ -102,6 +103,9 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 		cfg.Slurm = func(fence func() error) coordinator.Slurm { return slurmClient(c, fence, log) }
 		cfg.Settle = settle(alone, c)
 	}
+	if cfg.Topology, err = topology(c.Topology); err != nil {
+		return err
+	}
 	if c.PageWebhook != "" {
 		cfg.Pager = &webhook{url: c.PageWebhook}
 	}
@@ -112,7 +116,7 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	var server *api.Server
 	coord := coordinator.New(cfg, func() { server.Resign() })
 	server = api.New(api.Backend{
-		Agents: coord, Fleet: coord, Operators: coord, Enroller: coord, Policies: coord, Guarder: coord, History: coord, Leadership: coord,
+		Agents: coord, Fleet: coord, Operators: coord, Enroller: coord, Policies: coord, Guarder: coord, History: coord, Leadership: coord, Jobs: coord,
 	}, coord.Metrics(), log)
 
 	g, ctx := errgroup.WithContext(ctx)
@@ -127,6 +131,21 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 		return server.Shutdown(stop)
 	})
 	return g.Wait()
+}
+
+// topology reads the site's topology.conf. One that Slurm would not take is refused whole; odd lines are told by topo check.
+func topology(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("topology: %w", err)
+	}
+	if tree, faults := topo.Parse(string(data), nil); tree == nil {
+		return "", fmt.Errorf("topology %s: %s", path, faults[0])
+	}
+	return string(data), nil
 }
 
 // quiet turns the end of ctx, which is how a stop is asked for, into no error.

@@ -65,7 +65,7 @@ func (a *loadAgent) run(ctx context.Context) error {
 	}
 	a.put(a.report(checks.WhyProlog, checks.Quick))
 	var wg sync.WaitGroup
-	wg.Go(func() { c.Run(ctx, a, a, a) })
+	wg.Go(func() { c.Run(ctx, a, a, a, nil) })
 	wg.Go(func() { a.reporting(ctx) })
 	wg.Wait()
 	return nil

@@ -16,6 +16,7 @@ var agentRoutes = []route{
 	{"POST " + wire.PathReports, authority.Node, readWait, (*Server).report},
 	{"POST " + wire.PathPermit, authority.Node, permitWait, (*Server).permit},
 	{"POST " + wire.PathEffects, authority.Node, readWait, (*Server).effect},
+	{"POST " + wire.PathGangs, authority.Node, readWait, (*Server).gang},
 }
 
 // own refuses a message about another node than the caller: a broken or hostile node may harm itself alone.

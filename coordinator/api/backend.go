@@ -26,6 +26,7 @@ type Backend struct {
 	Guarder    Guarder
 	History    History
 	Leadership Leadership
+	Jobs       Jobs
 }
 
 // Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose
@@ -38,6 +39,7 @@ type Agents interface {
 	// Permit returns once our drain stands in Slurm, or the permit is refused.
 	Permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswer, error)
 	EffectResult(ctx context.Context, r wire.EffectResult) error
+	GangStatus(ctx context.Context, s wire.GangStatus) error
 	// Desired waits until the node's desired state has a version above after, or ctx ends, and returns it whole. Versions
 	// begin at 1. It returns an error when this process no longer leads.
 	Desired(ctx context.Context, node string, after uint64) (wire.Desired, error)
@@ -94,6 +96,19 @@ type Policies interface {
 	Promote(ctx context.Context, by string, v wire.RolloutVerb) (policy.Policy, error)
 	Withdraw(ctx context.Context, by string, v wire.RolloutVerb) (policy.Policy, error)
 	Learned(ctx context.Context) ([]policy.Learned, error)
+}
+
+// Jobs runs gangs where no other workload manager does.
+type Jobs interface {
+	SubmitJob(ctx context.Context, by string, ask wire.JobAsk) (wire.Job, error)
+	// PlanJob says where a job would start now, or why not. Nothing is kept of it.
+	PlanJob(ctx context.Context, ask wire.JobAsk) (wire.JobPlan, error)
+	// Jobs lists jobs, oldest first; those that have ended only with all.
+	Jobs(ctx context.Context, all bool) ([]wire.Job, error)
+	Job(ctx context.Context, id int64) (wire.Job, error)
+	// OrderJob carries out cancel, hold or release.
+	OrderJob(ctx context.Context, by, verb string, id int64, v wire.JobVerb) (wire.Job, error)
+	JobLogs(ctx context.Context, id int64) (wire.JobLogs, error)
 }
 
 // Guarder shows and stops the guard.

@@ -59,6 +59,7 @@ type Desired struct {
 	Keys        map[string][]byte   `json:"keys"`               // ed25519 public keys that certificates may be signed with, by id
 	Expected    *checks.Inventory   `json:"expected,omitempty"` // hardware seen at enrolment: what inventory compares with
 	Effects     []Effect            `json:"effects,omitempty"`  // in order; the agent skips ids it knows
+	Gangs       []GangOrder         `json:"gangs,omitempty"`    // every launch that is not over; one that is missing is
 }
 
 // A GrantedCertificate is a certificate with what is left of it, measured by the control plane when it was sent.

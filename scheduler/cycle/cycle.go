@@ -132,6 +132,9 @@ func (c *Cycle) snapshot() *scheduler.Snapshot {
 	return f.Snapshot()
 }
 
+// Gang is what a job of the last round asks of the fleet, as it was asked then.
+func (c *Cycle) Gang(id int64) scheduler.Gang { return c.gang(c.Fleet.View(), c.Queue.Job(id)) }
+
 // gang is what a job asks of the fleet.
 func (c *Cycle) gang(snap *scheduler.Snapshot, j *queue.Job) scheduler.Gang {
 	g := scheduler.Gang{ID: ID(j.ID), Nodes: j.Nodes, GPUs: j.GPUsPerNode, Limit: time.Duration(c.Queue.Limit(j)) * time.Second, Reserved: j.Reservation}

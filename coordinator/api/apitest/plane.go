@@ -46,6 +46,8 @@ type Plane struct {
 	results  []wire.EffectResult
 	refuse   bool // permits are refused
 	urls     []string
+	jobs     []wire.Job
+	gangs    []wire.GangStatus
 }
 
 // New makes an empty plane with an authority of its own.
@@ -68,7 +70,7 @@ func New(now func() time.Time) (*Plane, error) {
 
 // Backend is the plane as the API asks for it.
 func (p *Plane) Backend() api.Backend {
-	return api.Backend{Agents: p, Fleet: p, Operators: p, Enroller: p, Policies: p, Guarder: guarder{p}, History: p, Leadership: p}
+	return api.Backend{Agents: p, Fleet: p, Operators: p, Enroller: p, Policies: p, Guarder: guarder{p}, History: p, Leadership: p, Jobs: p}
 }
 
 // Follow makes the plane a follower of the leader at url; "" makes it lead again.

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/coordinator/client"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+func (a *app) jobCmd() *cobra.Command {
+	return a.groupCmd("job", "Run gangs on certified nodes: whole, close together, or not yet and why",
+		"  assay job submit train.sbatch\n  assay job submit train.sbatch --dry-run\n  assay job why 12\n  assay job logs 12",
+		a.jobSubmitCmd(), a.jobListCmd(), a.jobShowCmd(), a.jobWhyCmd(), a.jobLogsCmd(),
+		a.jobVerbCmd("cancel", "End jobs, whether they wait or run", "Every rank is ended everywhere: SIGTERM, and SIGKILL after 10 s.", (*client.Client).CancelJob),
+		a.jobVerbCmd("hold", "Keep waiting jobs from starting", "", (*client.Client).HoldJob),
+		a.jobVerbCmd("release", "Let held jobs go on", "A job held after it failed to start too often may try again.", (*client.Client).ReleaseJob))
+}
+
+func (a *app) queueCmd() *cobra.Command {
+	return a.command(spec{
+		use: "queue", short: "Show what runs and what waits, and for what", args: cobra.NoArgs, example: "  assay queue",
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			js, err := c.Jobs(ctx, false)
+			if err != nil {
+				return err
+			}
+			return a.emit(js, func() error { return a.jobRows(js) })
+		},
+	})
+}
+
+func (a *app) jobListCmd() *cobra.Command {
+	var all bool
+	return a.command(spec{
+		use: "list", short: "List jobs", args: cobra.NoArgs, example: "  assay job list --all",
+		flags: func(cmd *cobra.Command) { cmd.Flags().BoolVar(&all, "all", false, "those that have ended too") },
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			js, err := c.Jobs(ctx, all)
+			if err != nil {
+				return err
+			}
+			return a.emit(js, func() error { return a.jobRows(js) })
+		},
+	})
+}
+
+func (a *app) jobRows(js []wire.Job) error {
+	if len(js) == 0 {
+		fmt.Fprintln(a.err, "no jobs")
+		return nil
+	}
+	header := []string{"job", "name", "user", "state", "nodes", "gpus", "time", "where or why"}
+	var rows [][]string
+	for _, j := range js {
+		rows = append(rows, []string{strconv.FormatInt(j.ID, 10), clean(j.Name), clean(j.User), j.State, strconv.Itoa(j.Gang.Nodes),
+			gpusText(j), a.jobTime(j), jobWhere(j)})
+	}
+	return a.rows(header, rows)
+}
+
+// gpusText is the GPUs that a job has on each node.
+func gpusText(j wire.Job) string {
+	if j.Gang.GPUs == 0 {
+		return "all"
+	}
+	return strconv.Itoa(j.Gang.GPUs)
+}
+
+// jobTime is how long a job has run, or ran.
+func (a *app) jobTime(j wire.Job) string {
+	switch {
+	case j.Started.IsZero() || j.State == "PENDING" || j.State == "STARTING":
+		return "-"
+	case j.Ended.IsZero():
+		return a.now().Sub(j.Started).Round(time.Second).String()
+	}
+	return j.Ended.Sub(j.Started).Round(time.Second).String()
+}
+
+// jobWhere is the nodes of a job that has some, and why it has none.
+func jobWhere(j wire.Job) string {
+	var parts []string
+	if j.State != "PENDING" && j.Nodes != "" {
+		parts = append(parts, clean(j.Nodes))
+	}
+	if j.Exit != 0 {
+		parts = append(parts, "exit "+strconv.Itoa(j.Exit))
+	}
+	why := clean(j.Reason)
+	if j.Code != "" && j.Code != j.Reason {
+		why = strings.TrimSpace("(" + clean(j.Code) + ") " + why)
+	}
+	if why != "" {
+		parts = append(parts, why)
+	}
+	return strings.Join(parts, "  ")
+}
+
+func (a *app) jobShowCmd() *cobra.Command {
+	return a.command(spec{
+		use: "show JOB", short: "Show one job", args: cobra.ExactArgs(1), example: "  assay job show 12",
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			id, err := jobID(args[0])
+			if err != nil {
+				return err
+			}
+			j, err := c.Job(ctx, id)
+			if err != nil {
+				return err
+			}
+			return a.emit(j, func() error { return a.showJob(j) })
+		},
+	})
+}
+
+func (a *app) showJob(j wire.Job) error {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return a.when(t)
+	}
+	exit := ""
+	if j.Exit != 0 {
+		exit = strconv.Itoa(j.Exit)
+	}
+	return a.facts(
+		[2]string{"Job", fmt.Sprintf("%d %s of %s", j.ID, clean(j.Name), clean(j.User))},
+		[2]string{"State", j.State},
+		[2]string{"Why", strings.TrimSpace(clean(j.Reason))},
+		[2]string{"Wants", fmt.Sprintf("%s, GPUs of each: %s, limit %s", count(j.Gang.Nodes, "node"), gpusText(j), limitText(j))},
+		[2]string{"Submitted", at(j.Submitted)},
+		[2]string{"Expected", at(j.Planned)},
+		[2]string{"Started", at(j.Started)},
+		[2]string{"Ended", at(j.Ended)},
+		[2]string{"Nodes", clean(j.Nodes)},
+		[2]string{"Launch", clean(j.Launch)},
+		[2]string{"Exit", exit},
+	)
+}
+
+func limitText(j wire.Job) string {
+	if j.Gang.Limit <= 0 {
+		return "none"
+	}
+	return j.Gang.Limit.String()
+}
+
+func (a *app) jobWhyCmd() *cobra.Command {
+	return a.command(spec{
+		use: "why JOB", short: "Say why a job waits, or how it ended", args: cobra.ExactArgs(1), example: "  assay job why 12",
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			id, err := jobID(args[0])
+			if err != nil {
+				return err
+			}
+			j, err := c.Job(ctx, id)
+			if err != nil {
+				return err
+			}
+			return a.emit(j, func() error {
+				fmt.Fprintln(a.out, a.whyText(j))
+				return nil
+			})
+		},
+	})
+}
+
+func (a *app) whyText(j wire.Job) string {
+	s := fmt.Sprintf("Job %d is %s", j.ID, j.State)
+	if j.State != "PENDING" && j.Nodes != "" {
+		s += " on " + clean(j.Nodes)
+	}
+	if j.Reason != "" {
+		s += ": " + clean(j.Reason)
+	}
+	if j.Code != "" {
+		s += " (" + clean(j.Code) + ")"
+	}
+	s += "."
+	if !j.Planned.IsZero() {
+		s += " Expected to start " + a.when(j.Planned) + "."
+	}
+	return s
+}
+
+func (a *app) jobLogsCmd() *cobra.Command {
+	rank := -1
+	return a.command(spec{
+		use: "logs JOB", short: "Print the end of what a job's ranks wrote", args: cobra.ExactArgs(1), example: "  assay job logs 12\n  assay job logs 12 --rank 3",
+		long:  "The control plane keeps the end of the output of rank 0 and of ranks that failed, and less of the others, once they have ended. The whole is in the file that --output names, on the nodes.",
+		flags: func(cmd *cobra.Command) { cmd.Flags().IntVar(&rank, "rank", -1, "of this rank alone") },
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			id, err := jobID(args[0])
+			if err != nil {
+				return err
+			}
+			logs, err := c.JobLogs(ctx, id)
+			if err != nil {
+				return err
+			}
+			if rank >= 0 {
+				logs.Ranks = slices.DeleteFunc(logs.Ranks, func(r wire.RankOutput) bool { return r.Rank != rank })
+			}
+			return a.emit(logs, func() error { return a.showLogs(logs) })
+		},
+	})
+}
+
+func (a *app) showLogs(logs wire.JobLogs) error {
+	if len(logs.Ranks) == 0 {
+		fmt.Fprintf(a.err, "job %d: nothing is kept; output comes when its ranks have ended\n", logs.Job)
+		return nil
+	}
+	for _, r := range logs.Ranks {
+		cut := ""
+		if r.Cut {
+			cut = ", the end of it"
+		}
+		fmt.Fprintf(a.err, "--- rank %d on %s%s\n", r.Rank, clean(r.Node), cut)
+		text := cleanLines(r.Text)
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		fmt.Fprint(a.out, text)
+	}
+	return nil
+}
+
+func (a *app) jobVerbCmd(verb, short, long string, do func(*client.Client, context.Context, int64, wire.JobVerb) (wire.Job, error)) *cobra.Command {
+	var v wire.JobVerb
+	return a.command(spec{
+		use: verb + " JOB…", short: short, long: long, args: cobra.MinimumNArgs(1), example: "  assay job " + verb + " 12",
+		flags: func(cmd *cobra.Command) { cmd.Flags().StringVar(&v.Reason, "reason", "", "why, for those who come after") },
+		run: func(ctx context.Context, c *client.Client, args []string) error {
+			var ids []int64
+			for _, arg := range args { // all of them are right, or none is touched
+				id, err := jobID(arg)
+				if err != nil {
+					return err
+				}
+				ids = append(ids, id)
+			}
+			var js []wire.Job
+			for _, id := range ids {
+				j, err := do(c, ctx, id, v)
+				if err != nil {
+					return err
+				}
+				js = append(js, j)
+			}
+			return a.emit(js, func() error { return a.jobRows(js) })
+		},
+	})
+}
+
+func jobID(s string) (int64, error) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, &usageError{fmt.Sprintf("job %q: want its number", s), "`assay job list` shows the numbers"}
+	}
+	return id, nil
+}

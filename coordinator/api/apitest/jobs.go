@@ -1,0 +1,119 @@
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assay-gpu/assay/coordinator/api"
+	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+// GangStatus implements api.Agents.
+func (p *Plane) GangStatus(_ context.Context, s wire.GangStatus) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gangs = append(p.gangs, s)
+	return nil
+}
+
+// Gangs returns the statuses of launches that have come.
+func (p *Plane) Gangs() []wire.GangStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.gangs)
+}
+
+// SubmitJob implements api.Jobs. A job runs when there are nodes enough, whoever they are.
+func (p *Plane) SubmitJob(_ context.Context, by string, ask wire.JobAsk) (wire.Job, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	j := wire.Job{ID: int64(len(p.jobs) + 1), Name: ask.Name, User: by, Partition: "batch", Account: "all", QOS: "normal", State: "PENDING", Gang: ask.Gang, Submitted: p.Now()}
+	names, refused := p.room(ask)
+	if j.State, j.Reason, j.Code = "RUNNING", "", ""; refused != "" {
+		j.State, j.Reason, j.Code = "PENDING", refused, "Resources"
+	} else {
+		j.Nodes, j.Started, j.Launch, j.Launches = hostlist.Compress(names), p.Now(), fmt.Sprintf("%d.1", j.ID), 1
+	}
+	p.jobs = append(p.jobs, j)
+	return j, nil
+}
+
+// room finds nodes for a job. The caller holds mu.
+func (p *Plane) room(ask wire.JobAsk) (names []string, refused string) {
+	for name, n := range p.nodes {
+		if n.Certificate != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	if len(names) < ask.Gang.Nodes {
+		return nil, fmt.Sprintf("needs %d nodes certified; %d are", ask.Gang.Nodes, len(names))
+	}
+	return names[:ask.Gang.Nodes], ""
+}
+
+// PlanJob implements api.Jobs.
+func (p *Plane) PlanJob(_ context.Context, ask wire.JobAsk) (wire.JobPlan, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	names, refused := p.room(ask)
+	if refused != "" {
+		return wire.JobPlan{Refused: refused}, nil
+	}
+	list := hostlist.Compress(names)
+	return wire.JobPlan{Nodes: list, Where: []string{"s1: " + list}}, nil
+}
+
+// Jobs implements api.Jobs.
+func (p *Plane) Jobs(_ context.Context, all bool) ([]wire.Job, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []wire.Job
+	for _, j := range p.jobs {
+		if all || j.Ended.IsZero() {
+			out = append(out, j)
+		}
+	}
+	return out, nil
+}
+
+// Job implements api.Jobs.
+func (p *Plane) Job(_ context.Context, id int64) (wire.Job, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if id < 1 || id > int64(len(p.jobs)) {
+		return wire.Job{}, api.Errorf(404, "job %d: not found", id)
+	}
+	return p.jobs[id-1], nil
+}
+
+// OrderJob implements api.Jobs.
+func (p *Plane) OrderJob(ctx context.Context, by, verb string, id int64, _ wire.JobVerb) (wire.Job, error) {
+	j, err := p.Job(ctx, id)
+	if err != nil {
+		return j, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch verb {
+	case "cancel":
+		j.State, j.Reason, j.Ended = "CANCELLED", "cancelled by "+by, p.Now()
+	case "hold":
+		j.Code, j.Reason = "JobHeldUser", "held by its user"
+	case "release":
+		j.Code, j.Reason = "", ""
+	}
+	p.jobs[id-1] = j
+	return j, nil
+}
+
+// JobLogs implements api.Jobs.
+func (p *Plane) JobLogs(ctx context.Context, id int64) (wire.JobLogs, error) {
+	j, err := p.Job(ctx, id)
+	if err != nil || j.Launch == "" {
+		return wire.JobLogs{Job: id}, err
+	}
+	return wire.JobLogs{Job: id, Launch: j.Launch, Ranks: []wire.RankOutput{{Rank: 0, Node: "gpu001", Text: "step 1\nstep 2\n"}, {Rank: 1, Node: "gpu002", Cut: true, Text: "ok\n"}}}, nil
+}

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/wire"
+)
+
+var jobRoutes = []route{
+	{"GET " + wire.PathJobs, authority.Operator, readWait, (*Server).jobs},
+	{"POST " + wire.PathJobs, authority.Operator, readWait, (*Server).submitJob},
+	{"POST " + wire.PathJobs + "/plan", authority.Operator, readWait, (*Server).planJob},
+	{"GET " + wire.PathJobs + "/{id}", authority.Operator, readWait, (*Server).oneJob},
+	{"GET " + wire.PathJobs + "/{id}/logs", authority.Operator, readWait, (*Server).jobLogs},
+	{"POST " + wire.PathJobs + "/{id}/{verb}", authority.Operator, readWait, (*Server).orderJob},
+}
+
+// gang takes a node's word on a launch.
+func (s *Server) gang(c call) (any, error) {
+	var g wire.GangStatus
+	if err := s.room(c); err != nil {
+		return nil, err
+	}
+	if err := decode(c, maxReport, false, &g); err != nil {
+		return nil, err
+	}
+	if err := own(c, g.Node); err != nil {
+		return nil, err
+	}
+	if !token(g.Launch) || len(g.Launch) > 40 {
+		return nil, Errorf(http.StatusBadRequest, "launch status: %.80q is no launch's id", g.Launch)
+	}
+	return nil, s.backend.Agents.GangStatus(c.ctx, g)
+}
+
+func (s *Server) jobs(c call) (any, error) {
+	all, err := flag(c.r, "all")
+	if err != nil {
+		return nil, err
+	}
+	js, err := s.backend.Jobs.Jobs(c.ctx, all)
+	if js == nil {
+		js = []wire.Job{} // an empty list, not null
+	}
+	return js, err
+}
+
+func (s *Server) submitJob(c call) (any, error) {
+	var ask wire.JobAsk
+	if err := decode(c, maxReport, true, &ask); err != nil {
+		return nil, err
+	}
+	return s.backend.Jobs.SubmitJob(c.ctx, c.who.name, ask)
+}
+
+func (s *Server) planJob(c call) (any, error) {
+	var ask wire.JobAsk
+	if err := decode(c, maxReport, true, &ask); err != nil {
+		return nil, err
+	}
+	return s.backend.Jobs.PlanJob(c.ctx, ask)
+}
+
+func jobID(r *http.Request) (int64, error) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil || id <= 0 {
+		return 0, Errorf(http.StatusBadRequest, "%.40q is no job's id: they are numbers", r.PathValue("id"))
+	}
+	return id, nil
+}
+
+func (s *Server) oneJob(c call) (any, error) {
+	id, err := jobID(c.r)
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Jobs.Job(c.ctx, id)
+}
+
+func (s *Server) jobLogs(c call) (any, error) {
+	id, err := jobID(c.r)
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Jobs.JobLogs(c.ctx, id)
+}
+
+func (s *Server) orderJob(c call) (any, error) {
+	id, err := jobID(c.r)
+	if err != nil {
+		return nil, err
+	}
+	verb := c.r.PathValue("verb")
+	switch verb {
+	case "cancel", "hold", "release":
+	default:
+		return nil, Errorf(http.StatusNotFound, "%.40q is no order to a job: cancel, hold and release are", verb)
+	}
+	var v wire.JobVerb
+	if err := decode(c, maxBody, true, &v); err != nil {
+		return nil, err
+	}
+	if err := checkReason(v.Reason, false); err != nil {
+		return nil, err
+	}
+	return s.backend.Jobs.OrderJob(c.ctx, c.who.name, verb, id, v)
+}

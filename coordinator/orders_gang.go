@@ -1,0 +1,76 @@
+package coordinator
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/coordinator/wire"
+	"github.com/assay-gpu/assay/scheduler/commit"
+)
+
+// indexed adds to a launch what follows from it.
+func indexed(l commit.Launch) launch {
+	x := launch{Launch: l, seat: make(map[string]int, len(l.Seats)), base: make([]int, len(l.Seats)+1)}
+	names := make([]string, len(l.Seats))
+	for i, s := range l.Seats {
+		x.seat[s.Node], names[i] = i, s.Node
+		x.base[i+1] = x.base[i] + l.RanksOn(s)
+	}
+	x.list = hostlist.Compress(names)
+	return x
+}
+
+// orders is what the agent of a node is to do for gangs, in the order of their ids.
+func (s *state) orders(node string) []wire.GangOrder {
+	var out []wire.GangOrder
+	for _, id := range sortedKeys(s.launchesOn[node]) {
+		l := s.launches[id]
+		j, ok := s.jobs[l.Job]
+		if !ok {
+			continue
+		}
+		out = append(out, s.order(j, l, node))
+	}
+	return out
+}
+
+var gangPhase = map[commit.Phase]string{commit.Reserved: wire.GangReserve, commit.Going: wire.GangGo, commit.Ending: wire.GangStop}
+
+func (s *state) order(j job, l launch, node string) wire.GangOrder {
+	at := l.seat[node]
+	seat := l.Seats[at]
+	o := wire.GangOrder{
+		Launch: l.ID, Job: j.ID, Name: j.Name, Phase: gangPhase[l.Phase], User: j.User, Script: s.scripts[j.ID], Dir: j.Ask.Dir, Output: j.Ask.Output,
+		Nodes: len(l.Seats), Serial: seat.Serial, LimitSec: l.Limit.Seconds(), ReserveSec: commit.DropAfter.Seconds(), Restarts: j.Launches - 1,
+	}
+	gpus := shapeOf(s.nodes[node]).Order(seat.GPUs, max(l.Joined, 1))
+	o.GPUIndices = slices.Sorted(slices.Values(gpus))
+	count := l.RanksOn(seat)
+	for r := range count {
+		// So many GPUs each; what does not divide goes to the first ranks.
+		mine := gpus[r*len(gpus)/count : (r+1)*len(gpus)/count]
+		o.Ranks = append(o.Ranks, wire.RankAsk{Rank: l.base[at] + r, Local: r, GPUs: slices.Clone(mine)})
+	}
+	o.Env = append(slices.Clone(j.Ask.Env), jobEnvironment(j, l, at)...)
+	return o
+}
+
+// jobEnvironment tells a rank of its job, in Slurm's names and in those of the launchers that training scripts know.
+func jobEnvironment(j job, l launch, at int) []string {
+	first, ranks := l.Seats[0].Node, strconv.Itoa(l.base[len(l.Seats)])
+	id, nodes, index := strconv.FormatInt(j.ID, 10), strconv.Itoa(len(l.Seats)), strconv.Itoa(at)
+	return []string{
+		"SLURM_JOB_ID=" + id, "SLURM_JOBID=" + id, "SLURM_JOB_NAME=" + j.Name, "SLURM_JOB_PARTITION=" + j.Partition, "SLURM_JOB_ACCOUNT=" + j.Account,
+		"SLURM_JOB_QOS=" + j.QOS, "SLURM_JOB_USER=" + j.User, "SLURM_JOB_NODELIST=" + l.list, "SLURM_NODELIST=" + l.list,
+		"SLURM_JOB_NUM_NODES=" + nodes, "SLURM_NNODES=" + nodes, "SLURM_NTASKS=" + ranks, "SLURM_NPROCS=" + ranks, "SLURM_NODEID=" + index,
+		"SLURMD_NODENAME=" + l.Seats[at].Node, fmt.Sprintf("SLURM_GPUS_ON_NODE=%d", bits.OnesCount32(l.Seats[at].GPUs)),
+		"SLURM_RESTART_COUNT=" + strconv.Itoa(j.Launches-1),
+		"WORLD_SIZE=" + ranks, "NODE_RANK=" + index, "GROUP_RANK=" + index, "MASTER_ADDR=" + first,
+		// One port for all ranks that two jobs on a node hardly share: above the well-known, below the ephemeral ones.
+		"MASTER_PORT=" + strconv.FormatInt(20_000+j.ID%10_000, 10),
+		"ASSAY_JOB_ID=" + id, "ASSAY_LAUNCH=" + l.ID,
+	}
+}

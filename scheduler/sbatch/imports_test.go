@@ -1,0 +1,11 @@
+package sbatch
+
+import (
+	"testing"
+
+	"github.com/assay-gpu/assay/checks/importrules"
+)
+
+func TestImports(t *testing.T) {
+	importrules.Pure(t, "github.com/assay-gpu/assay/scheduler", "github.com/assay-gpu/assay/checks")
+}

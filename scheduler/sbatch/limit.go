@@ -1,0 +1,138 @@
+package sbatch
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-gpu/assay/checks"
+)
+
+// ParseLimit reads a time as sbatch has it: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes
+// and days-hours:minutes:seconds.
+func ParseLimit(s string) (time.Duration, error) {
+	bad := fmt.Errorf("time %q: want minutes, hours:minutes:seconds or days-hours:minutes:seconds", s)
+	days, rest, hasDays := strings.Cut(s, "-")
+	var total time.Duration
+	if hasDays {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil {
+			return 0, bad
+		}
+		total = time.Duration(n) * 24 * time.Hour
+	} else {
+		rest = s
+	}
+	fields := strings.Split(rest, ":")
+	var units []time.Duration
+	switch {
+	case hasDays && len(fields) <= 3:
+		units = []time.Duration{time.Hour, time.Minute, time.Second}
+	case len(fields) == 1:
+		units = []time.Duration{time.Minute}
+	case len(fields) == 2:
+		units = []time.Duration{time.Minute, time.Second}
+	case len(fields) == 3:
+		units = []time.Duration{time.Hour, time.Minute, time.Second}
+	default:
+		return 0, bad
+	}
+	for i, f := range fields {
+		n, err := strconv.ParseUint(f, 10, 24)
+		if err != nil {
+			return 0, bad
+		}
+		total += time.Duration(n) * units[i]
+	}
+	return total, nil
+}
+
+// certified is LEVEL[:AGE][:through]: how deep the certificate must be, how young, and whether it must hold for the whole
+// limit.
+func certified(r *Request, v string) error {
+	parts := strings.Split(v, ":")
+	if err := r.Gang.Level.UnmarshalText([]byte(parts[0])); err != nil || r.Gang.Level == checks.NoLevel {
+		return fmt.Errorf("%q: want quick-mig, quick, standard, soak or intake first", v)
+	}
+	for _, part := range parts[1:] {
+		if part == "through" {
+			r.Gang.Through = true
+			continue
+		}
+		d, err := age(part)
+		if err != nil {
+			return fmt.Errorf("%q: %w", v, err)
+		}
+		r.Gang.MaxAge = d
+	}
+	return nil
+}
+
+// age is a duration with a unit: 24h, 7d.
+func age(s string) (time.Duration, error) {
+	if n, ok := strings.CutSuffix(s, "d"); ok {
+		days, err := strconv.ParseUint(n, 10, 16)
+		if err != nil || days == 0 {
+			return 0, fmt.Errorf("age %q: want a number and a unit, as 24h or 7d", s)
+		}
+		return time.Duration(days) * 24 * time.Hour, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("age %q: want a number and a unit, as 24h or 7d", s)
+	}
+	return d, nil
+}
+
+// finish makes one size of nodes, tasks and GPUs, which sbatch lets people say in many ways.
+func (p *parser) finish() {
+	r := &p.r
+	g := &r.Gang
+	perNode := r.gpusPerNode
+	if r.gpusPerTask > 0 {
+		tasks := max(r.perNode, 1)
+		if perNode > 0 && perNode != tasks*r.gpusPerTask {
+			p.fault(0, "--gpus-per-task", "%d tasks with %d GPUs each are not the %d GPUs of a node", tasks, r.gpusPerTask, perNode)
+		}
+		perNode = tasks * r.gpusPerTask
+	}
+	n := r.nodes
+	if n == 0 && r.ntasks > 0 && r.perNode > 0 {
+		n = (r.ntasks + r.perNode - 1) / r.perNode
+	}
+	if n == 0 && r.gpus > 0 && perNode > 0 {
+		n = (r.gpus + perNode - 1) / perNode
+	}
+	n = max(n, 1)
+	if r.gpus > 0 {
+		if perNode == 0 && r.gpus%n == 0 {
+			perNode = r.gpus / n
+		}
+		if perNode*n != r.gpus {
+			p.fault(0, "--gpus", "%d GPUs are not the same number on each of %d nodes", r.gpus, n)
+		}
+	}
+	if r.ntasks > 0 {
+		switch {
+		case r.ntasks%n != 0:
+			p.fault(0, "--ntasks", "%d tasks are not the same number on each of %d nodes", r.ntasks, n)
+		case r.perNode > 0 && r.perNode*n != r.ntasks:
+			p.fault(0, "--ntasks", "%d tasks, but %d nodes with %d each", r.ntasks, n, r.perNode)
+		default:
+			r.perNode = r.ntasks / n
+		}
+	}
+	g.Nodes, g.GPUs, g.Ranks = n, perNode, r.perNode
+	if perNode == 0 {
+		g.Whole = true // nobody said how many: the whole node
+	}
+	if r.Error != "" && r.Error != r.Output {
+		p.ignored = append(p.ignored, "--error") // both go to the output
+	}
+	g.ID = "script"
+	if err := g.Valid(); err != nil && len(p.faults) == 0 {
+		p.fault(0, "options", "%v", err)
+	}
+	g.ID = ""
+}

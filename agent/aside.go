@@ -14,7 +14,8 @@ import (
 // An Aside reads what is not in the snapshot: DCGM, the site's own checks. It keeps its own deadlines.
 type Aside interface {
 	// Look reads what is due and gives all that is known now, and when to look again. For a screen it reads what screens of
-	// that level read besides; screen is NoLevel in the background.
+	// that level read besides; screen is NoLevel in the background. What it gives for a screen counts, Unknown too: what no
+	// screen is to wait for it leaves out.
 	Look(ctx context.Context, p policy.Policy, known checks.Inventory, screen checks.Level) (found []checks.Finding, again time.Duration)
 	// Quiesce returns once none of its processes may hold a device open.
 	Quiesce(ctx context.Context) error

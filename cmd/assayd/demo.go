@@ -30,6 +30,7 @@ agent:
   heartbeat: 1s
 lifecycle:
   hard_case_level: standard
+dcgm: {health: standalone, every: 1s}
 `
 
 // demoLimit bounds the whole demo.
@@ -40,10 +41,10 @@ func demoCommand() *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run a control plane and eight simulated nodes, break two, and tell what happens",
+		Short: "Run a control plane and eight simulated nodes, break three, and tell what happens",
 		Long: `demo starts assayd with an embedded etcd and eight agents on simulated hardware, all of them the real programs, in a
 directory of its own. It enrols the nodes as an administrator would, breaks two of them, and narrates until one is back in
-service and the other waits for a person. It leaves nothing behind, unless --keep is given: then it runs on until Ctrl-C.`,
+service and the other waits for a person; a third has faults that no log tells of. It leaves nothing behind, unless --keep is given: then it runs on until Ctrl-C.`,
 		Example: "  make demo\n  assayd demo --keep",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,7 +81,7 @@ func demo(ctx, forever context.Context, bin, dir string, keep bool) (err error) 
 	for i := 1; i <= 8; i++ {
 		names = append(names, fmt.Sprintf("gpu%03d", i))
 	}
-	l, err := lab.New(lab.Options{Bin: bin, Dir: dir, Nodes: names, Policy: demoPolicy, Control: []string{"--workload-manager", "none", "--fleet", "demo"}})
+	l, err := lab.New(lab.Options{Bin: bin, Dir: dir, Nodes: names, Policy: demoPolicy, Scenario: lab.DefaultScenario(names) + "dcgm: up\n", Control: []string{"--workload-manager", "none", "--fleet", "demo"}})
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func demo(ctx, forever context.Context, bin, dir string, keep bool) (err error) 
 		}
 	}()
 	d := &demonstration{narrator: n, lab: l, names: names}
-	for _, step := range []func(context.Context) error{d.bringUp, d.breakTwo, d.follow, d.conclude} {
+	for _, step := range []func(context.Context) error{d.bringUp, d.breakTwo, d.follow, d.quiet, d.conclude} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -123,7 +124,7 @@ func (d *demonstration) bringUp(ctx context.Context) error {
 	if err := d.lab.StartControl(ctx, "assayd", nil, nil); err != nil {
 		return err
 	}
-	d.say("Policy of this demo: guard share 50 %% (default 2 %%), so that two of eight nodes may be out at once.")
+	d.say("Policy of this demo: guard share 50 %% (default 2 %%), so that four of eight nodes may be out at once.")
 	d.say("Eight nodes of eight simulated H100 each: one-time tokens, then the real agents with mutual TLS.")
 	d.command("assay node enroll gpu[001-008]")
 	if err := d.lab.Enrol(ctx, false, d.names...); err != nil {

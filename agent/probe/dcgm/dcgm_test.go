@@ -148,6 +148,20 @@ func TestAHostEngineKeepsTheWatches(t *testing.T) {
 	n.wants(checks.NoLevel, "")
 }
 
+// No screen waits for a silence to count, nor for a host engine that is away unless policy requires DCGM.
+func TestAScreenDoesNotWaitForTheWatches(t *testing.T) {
+	n := newNode(t, map[string]string{"dcgm": "up"})
+	n.wants(checks.Standard, "")
+	n.set(1, map[string]string{"dcgm_error": "52"})
+	n.wants(checks.Quick, "dcgm_health gpu 1: fail drain 52:")
+	n.now = n.now.Add(time.Minute)
+	n.wants(checks.Quick, "dcgm_health gpu 1: fail drain 52:", "dcgm_health gpu 0: pass none")
+	n.set(-1, map[string]string{"dcgm": "down"})
+	n.wants(checks.Quick, "")
+	n.pol.DCGM.Required = true
+	n.wants(checks.Quick, "dcgm_health node: unknown none 0: DCGM was not asked")
+}
+
 func TestGPUsAreNamedByDCGM(t *testing.T) {
 	n := newNode(t, map[string]string{"dcgm": "up"})
 	h := n.Health(context.Background(), n.pol)

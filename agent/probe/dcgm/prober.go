@@ -30,11 +30,12 @@ type Prober struct {
 	cfg Config
 	now func() time.Time
 
-	mu    sync.Mutex
-	asked time.Time        // when the health watches were asked last
-	found []checks.Finding // what they said
-	since time.Time        // since when they have been set, as far as is known
-	stuck *stuckChild
+	mu      sync.Mutex
+	asked   time.Time        // when the health watches were asked last
+	found   []checks.Finding // what they said
+	reached bool             // they answered
+	since   time.Time        // since when they have been set, as far as is known
+	stuck   *stuckChild
 }
 
 // A stuckChild is a child that outlives SIGKILL. No other is started beside it.
@@ -75,8 +76,14 @@ func (p *Prober) Look(ctx context.Context, pol policy.Policy, known checks.Inven
 			h := p.health(ctx, pol)
 			p.asked = p.now()
 			p.found = stamp(catalog.JudgeDCGMHealth(h, known, pol), p.asked)
+			p.reached = h.Have == checks.Read
 		}
-		found = append(found, p.found...)
+		for _, f := range p.found {
+			// A silence that proves nothing yet holds no screen up: DCGM needs its minute, and no screen was asked to wait.
+			if screen == checks.NoLevel || f.Verdict != checks.Unknown || pol.DCGM.Required && !p.reached {
+				found = append(found, f)
+			}
+		}
 		again = min(again, max(p.asked.Add(every).Sub(p.now()), time.Second))
 	}
 	if level := pol.DCGM.Screen; level > 0 && screen >= checks.Standard {

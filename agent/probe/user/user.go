@@ -77,7 +77,11 @@ func (r *Runner) Look(ctx context.Context, p policy.Policy, known checks.Invento
 			r.last[name] = l
 			due = l.at.Add(u.EveryOr())
 		}
-		found = append(found, l.found...)
+		for _, f := range l.found {
+			if screen == checks.NoLevel || u.Screen || f.Verdict != checks.Unknown { // no screen was to wait for the others
+				found = append(found, f)
+			}
+		}
 		again = min(again, due.Sub(r.now()))
 	}
 	return found, max(again, shortest)

@@ -85,6 +85,24 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// What a check leaves open counts for a screen when screens run it.
+func TestAScreenDoesNotWaitForOtherChecks(t *testing.T) {
+	r, _, p := newRunner(t)
+	for _, screen := range []bool{false, true} {
+		p.UserChecks = map[string]policy.UserCheck{"open": {Command: []string{"/bin/sh", "-c", "echo who knows; exit 3"}, Screen: screen}}
+		want := ""
+		if screen {
+			want = "user/open unknown none: who knows"
+		}
+		if got, _ := look(t, r, p, checks.Standard); got != want {
+			t.Errorf("screen %t: got %q, want %q", screen, got, want)
+		}
+		if got, _ := look(t, r, p, checks.NoLevel); got != "user/open unknown none: who knows" {
+			t.Errorf("in the background: got %q", got)
+		}
+	}
+}
+
 func TestACheckKeepsToItsBounds(t *testing.T) {
 	r, _, p := newRunner(t)
 	for _, tt := range []struct {

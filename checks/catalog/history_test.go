@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/clocks"
 	"github.com/assay-gpu/assay/checks/counter"
 	"github.com/assay-gpu/assay/checks/ecc"
@@ -183,6 +184,31 @@ func TestAHistoryTurnsCountersIntoFaults(t *testing.T) {
 		h.Add(&s)
 		if got := brief(Judge(s, nil, acting())); got != want {
 			t.Errorf("snapshot %d: got\n%s\nwant\n%s", i, got, want)
+		}
+	}
+}
+
+func TestWhatGPUsShowAlike(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		change      func(*Snapshot)
+		links, lane int64
+	}{
+		{"all alike", func(*Snapshot) {}, 1, 16},
+		{"one is narrower: no width is common", func(s *Snapshot) { s.GPUs[1].PCIe.Width = 8 }, 1, 0},
+		{"one was not read", func(s *Snapshot) { s.GPUs[2].PCIe.Have, s.GPUs[2].NVLink.Links[0].Have = checks.Unread, checks.Unread }, 0, 0},
+		{"no link up: nothing to learn from", func(s *Snapshot) {
+			for i := range s.GPUs {
+				s.GPUs[i].NVLink.Links[0].State = nvlink.Inactive
+			}
+		}, 0, 16},
+		{"no GPU", func(s *Snapshot) { s.GPUs = nil }, 0, 0},
+	} {
+		s := healthy(3)
+		tt.change(&s)
+		got := s.Inventory().Shows
+		if got["nvlink.links"] != tt.links || got["pcie.width"] != tt.lane || got["inventory.count"] != 3 {
+			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
 }

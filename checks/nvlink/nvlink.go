@@ -149,11 +149,11 @@ func (j *judgement) states() {
 	}
 	switch {
 	case len(j.broken) > 0 || len(j.unread) > 0:
+	case active == 0 && linked == 0 && len(j.peers) > 0 && onBaseboard(j.gpu.Name):
+		j.fault(checks.FixConfig, "all links of all GPUs inactive: look at the fabric manager and the driver first")
 	case active < j.policy.Links:
 		j.fault(checks.Reboot, "%d links active, %d expected by policy", active, j.policy.Links)
 	case active > 0:
-	case onBaseboard(j.gpu.Name) && len(j.peers) > 0: // linked is 0, or a link would be missing
-		j.fault(checks.FixConfig, "all links of all GPUs inactive: look at the fabric manager and the driver first")
 	case len(j.peers) == 0:
 		j.idle = "no link active, and no peer to compare with"
 	default:
@@ -266,4 +266,17 @@ func evidence(r Reading) string {
 		}
 	}
 	return b.String()
+}
+
+// Up counts the links that are up; known is false when any was not read.
+func (r Reading) Up() (n int, known bool) {
+	if r.Have != checks.Read {
+		return 0, false
+	}
+	for _, l := range r.Links {
+		if l.Have == checks.Unread {
+			return 0, false
+		}
+	}
+	return r.active(), true
 }

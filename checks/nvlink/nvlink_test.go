@@ -99,6 +99,7 @@ func TestStates(t *testing.T) {
 		{"as many as policy names", func() []GPU { return node(2, nvl, 18, 12) }, 12, 0, checks.Pass, checks.None, "12 of 18"},
 		{"fewer than policy names, on all alike", func() []GPU { return node(2, nvl, 18, 11) }, 12, 0, checks.Fail, checks.Reboot, "11 links active, 12 expected by policy"},
 		{"none, and policy names some", func() []GPU { return node(1, sxm, 18, 0) }, 18, 0, checks.Fail, checks.Reboot, "0 links active, 18 expected"},
+		{"none on any GPU, and policy names some: software first all the same", func() []GPU { return node(8, sxm, 18, 0) }, 18, 0, checks.Fail, checks.FixConfig, "look at the fabric manager"},
 		{"asleep is up", func() []GPU { n := node(8, sxm, 18, 18); n[0].Links[4].State = Sleep; return n }, 0, 0, checks.Pass, checks.None, "18 of 18"},
 		{"trained without traffic", func() []GPU { n := node(8, sxm, 18, 18); n[0].Links[4].State = TrafficDisabled; return n }, 0, 0, checks.Pass, checks.Watch, "link 4 trained but without traffic"},
 		{"one link not read", func() []GPU { n := node(8, sxm, 18, 18); n[0].Links[4] = Link{}; return n }, 0, 0, checks.Unknown, checks.None, "link 4 not read"},

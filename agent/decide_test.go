@@ -17,6 +17,7 @@ import (
 	"github.com/assay-gpu/assay/checks/ecc"
 	"github.com/assay-gpu/assay/checks/fabric"
 	"github.com/assay-gpu/assay/checks/kernel"
+	"github.com/assay-gpu/assay/checks/leftover"
 	"github.com/assay-gpu/assay/checks/memory"
 	"github.com/assay-gpu/assay/checks/modes"
 	"github.com/assay-gpu/assay/checks/mounts"
@@ -107,7 +108,7 @@ func wellSnapshot() catalog.Snapshot {
 			Retired: retired.Reading{Have: checks.NotSupported}, NVLink: nvlink.Reading{Have: checks.NotSupported}, PCIe: pcie.Reading{Have: checks.NotSupported},
 			Clocks: clocks.Reading{Have: checks.NotSupported}, Thermal: thermal.Reading{Core: thermal.Degrees{Have: checks.NotSupported}},
 			Modes:  modes.Reading{HavePersistence: checks.NotSupported, HaveCompute: checks.NotSupported, HaveMIG: checks.NotSupported},
-			Fabric: fabric.Reading{Have: checks.NotSupported},
+			Fabric: fabric.Reading{Have: checks.NotSupported}, Leftover: leftover.Reading{Have: checks.Read},
 		})
 	}
 	return s

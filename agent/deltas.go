@@ -25,17 +25,22 @@ type GPUCounters struct {
 	HaveRemap           bool   `json:"have_remap"`
 	Correctable         int    `json:"correctable"`   // rows remapped after correctable errors
 	Uncorrectable       int    `json:"uncorrectable"` // rows remapped after uncorrectable errors
+	Processes           []int  `json:"processes"`     // ids of what computed on it; nil when not read
 }
 
 // Counters takes a snapshot's counters as a baseline.
 func Counters(s catalog.Snapshot) []GPUCounters {
 	out := make([]GPUCounters, 0, len(s.GPUs))
 	for _, g := range s.GPUs {
-		out = append(out, GPUCounters{
+		c := GPUCounters{
 			UUID:    g.UUID,
 			HaveECC: g.ECC.Have == checks.Read, VolatileCorrected: g.ECC.VolatileCorrected, VolatileUncorrected: g.ECC.VolatileUncorrected,
 			HaveRemap: g.RowRemap.Have == checks.Read, Correctable: g.RowRemap.Correctable, Uncorrectable: g.RowRemap.Uncorrectable,
-		})
+		}
+		if g.Leftover.Have == checks.Read {
+			c.Processes = append([]int{}, g.Leftover.PIDs()...)
+		}
+		out = append(out, c)
 	}
 	return out
 }

@@ -3,9 +3,12 @@ package agent
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/leftover"
 )
 
 func TestDeltas(t *testing.T) {
@@ -52,5 +55,68 @@ func TestDeltas(t *testing.T) {
 				t.Errorf("%s: %s %s %q, want %s %s %q", c.name, f.Verdict, f.Action, f.Reason, c.want, c.act, c.say)
 			}
 		}
+	}
+}
+
+func TestLeftovers(t *testing.T) {
+	base := func(pids []int) *Baseline {
+		b := &Baseline{BootID: "boot-1", GPUs: Counters(wellSnapshot())}
+		b.GPUs[0].Processes = pids
+		return b
+	}
+	snap := wellSnapshot()
+	snap.GPUs[0].Leftover.Processes = []leftover.Process{{PID: 4711}}
+	snap.GPUs[1].Leftover.Processes = []leftover.Process{{PID: 4712}}
+	for _, tt := range []struct {
+		name   string
+		base   *Baseline
+		others []string
+		want   string
+	}{
+		{"the job's own GPU alone", base([]int{}), nil, "GPU-a fail"},
+		{"it was there before", base([]int{4711}), nil, "GPU-a pass"},
+		{"another job has the GPU too", base([]int{}), []string{"GPU-a"}, ""},
+		{"no baseline", nil, nil, "GPU-a unknown"},
+		{"a baseline without it", base(nil), nil, "GPU-a unknown"},
+		{"a boot between", &Baseline{BootID: "boot-0", GPUs: base([]int{}).GPUs}, nil, "GPU-a unknown"},
+	} {
+		var got []string
+		for _, f := range Leftovers(tt.base, snap, []string{"GPU-a"}, tt.others) {
+			got = append(got, f.Subject.GPUUUID+" "+f.Verdict.String())
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%s: %v, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestAnEpilogLooksAgainForProcesses(t *testing.T) {
+	for _, stay := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			b.run()
+			defer b.end()
+			b.desire(b.desired(1, 5))
+			b.prolog()
+			b.hw.change(func(s *catalog.Snapshot) {
+				s.GPUs[0].Leftover.Processes = []leftover.Process{{PID: 4711, Bytes: 1 << 30}}
+			})
+			b.out.take()
+			go func() {
+				time.Sleep(3 * time.Second)
+				if !stay {
+					b.hw.change(func(s *catalog.Snapshot) { s.GPUs[0].Leftover.Processes = nil })
+				}
+			}()
+			start := time.Now()
+			r := b.agent.Hook(t.Context(), NewHookRequest(Epilog, map[string]string{"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0"}))
+			got := b.out.take()
+			if r.Exit != 0 || len(got) != 1 || stay != (got[0].Verdict == checks.Fail) || stay != strings.Contains(r.Message, "left by the job: process 4711 with 1024 MiB") {
+				t.Errorf("stays %t: %+v, %+v", stay, r, got)
+			}
+			if took := time.Since(start); took != 4*time.Second {
+				t.Errorf("stays %t: the epilog took %v", stay, took)
+			}
+		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/leftover"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -232,17 +233,29 @@ func (a *Agent) epilog(ctx context.Context, r HookRequest) (string, Outcome) {
 	ectx, cancel := context.WithTimeoutCause(ctx, epilogBudget, errors.New("the snapshot did not end in time"))
 	defer cancel()
 	snap, err := a.flights.fresh(ectx)
+	uuids, others := a.gpusAtEnd(ctx, r.GPUs)
+	var base *Baseline
+	if job != nil {
+		base = &job.Baseline
+	}
+	// The last processes of a job may take a moment to go.
+	for range leftoverLooks - 1 {
+		if err != nil || !anyFail(Leftovers(base, snap, uuids, others)) || !sleep(ectx, leftoverPause) {
+			break
+		}
+		if again, aerr := a.flights.fresh(ectx); aerr == nil {
+			snap = again
+		}
+	}
 	a.awaitKernel(ectx)
 	msg, outcome := "", SuitePass
 	cerr := a.call(ctx, func() {
 		res := a.judge(checks.Quick, snap, err, nil, nil)
-		uuids, _ := a.state().jobUUIDs(r.GPUs)
-		var base *Baseline
-		if job != nil {
-			base = &job.Baseline
-		}
 		fs := notable(res.Findings)
 		fs = append(fs, Deltas(base, snap, uuids)...)
+		if a.policy.Load().ModeOf(leftover.ID) != policy.Off {
+			fs = append(fs, Leftovers(base, snap, uuids, others)...)
+		}
 		a.takeIn(res)
 		a.noteTold(fs)
 		a.burySafely(fs)

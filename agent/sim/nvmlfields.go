@@ -9,6 +9,8 @@ import (
 const (
 	maxLinks  = 18
 	maxFields = 512
+
+	maxProcesses = 8
 )
 
 // nvmlCounter is struct sim_counter.

@@ -12,7 +12,7 @@ import (
 // The layout of nvml.state: nvmllib/src/state.h.
 const (
 	nvmlMagic  = 0x59415341
-	nvmlLayout = 2
+	nvmlLayout = 3
 )
 
 // Bits of nvmlGPU.Flags.
@@ -54,6 +54,7 @@ type nvmlGPU struct {
 	Fabric                [4]uint32 // state, status, health, summary
 	Bank                  [5]uint32
 	Fields                uint32
+	Process               [maxProcesses]uint32
 	Remote                [maxLinks][3]uint32
 	NotSupported, Hanging uint64
 }
@@ -111,6 +112,9 @@ func (g GPU) encode(m model) nvmlGPU {
 				n.ECC[kind][life].PerMinute = g.VolatileCorrectedPerMinute
 			}
 		}
+	}
+	for i, pid := range g.Processes {
+		n.Process[i] = processID(pid)
 	}
 	for _, name := range g.Throttle {
 		n.ClockReasons |= 1 << slices.Index(Throttles, name)

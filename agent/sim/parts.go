@@ -29,6 +29,8 @@ type Parts struct {
 	Throttle          []string          `json:"throttle,omitempty"` // clock event reasons: see Throttles
 	Held              map[string]uint64 `json:"held_ns,omitempty"`  // how long each reason has held since the driver was loaded, up to RatesSince
 
+	Processes []string `json:"processes,omitempty"` // ids of what computes on it
+
 	Persistence bool   `json:"persistence"`
 	ComputeMode string `json:"compute_mode"` // see ComputeModes
 	MIG         bool   `json:"mig"`
@@ -84,6 +86,7 @@ type PartsChange struct {
 	Temperature                *int     `yaml:"temperature" json:"temperature,omitempty"`
 	MemoryTemperature          *int     `yaml:"memory_temperature" json:"memory_temperature,omitempty"`
 	Throttle                   []string `yaml:"throttle" json:"throttle,omitempty"`
+	Processes                  []string `yaml:"processes" json:"processes,omitempty"`
 	Persistence                *bool    `yaml:"persistence" json:"persistence,omitempty"`
 	ComputeMode                *string  `yaml:"compute_mode" json:"compute_mode,omitempty"`
 	MIG                        *bool    `yaml:"mig" json:"mig,omitempty"`
@@ -122,6 +125,14 @@ func (c PartsChange) faults() (fs []fault) {
 	for i, name := range c.Throttle {
 		word(fmt.Sprintf("throttle[%d]", i), &name, Throttles)
 	}
+	if len(c.Processes) > maxProcesses {
+		fs = append(fs, fault{"processes", fmt.Sprintf("%d of them: want %d at most", len(c.Processes), maxProcesses)})
+	}
+	for i, pid := range c.Processes {
+		if processID(pid) == 0 {
+			fs = append(fs, fault{fmt.Sprintf("processes[%d]", i), fmt.Sprintf("%q: want a process id", pid)})
+		}
+	}
 	if w := c.PCIeWidth; w != nil && !slices.Contains([]int{0, 1, 2, 4, 8, 16}, *w) {
 		fs = append(fs, fault{"pcie_width", fmt.Sprintf("%d: want 0, 1, 2, 4, 8 or 16 lanes", *w)})
 	}
@@ -144,6 +155,15 @@ func (c PartsChange) faults() (fs []fault) {
 		}
 	}
 	return fs
+}
+
+// processID is a process id from text; 0 when it is none.
+func processID(text string) uint32 {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return uint32(n)
 }
 
 func listWords(words []string) string {

@@ -49,9 +49,10 @@ func All() []Check {
 		gpuState(),
 		userChecks(),
 		hostChecks(),
-		dcgmChecks(), // only when asked for: in no suite
-		sdcChecks(),  // likewise
-		xidChecks(),  // from here on the kernel log's: they are in no suite, and stand last
+		dcgmChecks(),     // only when asked for: in no suite
+		sdcChecks(),      // likewise
+		leftoverChecks(), // at a job's end
+		xidChecks(),      // from here on the kernel log's: they are in no suite, and stand last
 		nvrmChecks(),
 		aerChecks(),
 		nicChecks(),

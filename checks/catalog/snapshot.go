@@ -9,6 +9,7 @@ import (
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
 	"github.com/assay-gpu/assay/checks/fabric"
+	"github.com/assay-gpu/assay/checks/leftover"
 	"github.com/assay-gpu/assay/checks/modes"
 	"github.com/assay-gpu/assay/checks/nvlink"
 	"github.com/assay-gpu/assay/checks/pcie"
@@ -48,6 +49,7 @@ type GPUState struct {
 	Thermal  thermal.Reading  `json:"thermal"`
 	Modes    modes.Reading    `json:"modes"`
 	Fabric   fabric.Reading   `json:"fabric"`
+	Leftover leftover.Reading `json:"processes"`
 }
 
 // Inventory is the hardware the snapshot shows.

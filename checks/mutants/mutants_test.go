@@ -34,6 +34,7 @@ var subjects = []subject{
 	{pkg: "retired", judges: []string{"Judge"}, thresholds: []string{"p.Full", "p.Watch"}},
 	{pkg: "nvlink", judges: []string{"Judge"}, thresholds: []string{"j.policy.Links", "j.policy.MaxCRCPerSecond", "j.policy.MaxRetriesPerMinute", "j.policy.MaxEffectiveBER"}},
 	{pkg: "fabric", judges: []string{"Judge"}},
+	{pkg: "leftover", judges: []string{"Judge"}},
 	{pkg: "pcie", judges: []string{"Judge"}, thresholds: []string{"p.Width", "p.RequireACSOff", "p.BusyPercent", "per.Gen1", "per.Gen2", "per.Gen3", "per.Gen4", "per.Gen5", "per.Gen6"}},
 	{pkg: "clocks", judges: []string{"Judge"}, thresholds: []string{"p.MaxHWShare", "p.MaxSWShare"}},
 	{pkg: "thermal", judges: []string{"Judge"}, thresholds: []string{"p.MinMargin", "p.MaxCore", "p.MaxMemory"}},

@@ -6,6 +6,7 @@ import (
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/clocks"
 	"github.com/assay-gpu/assay/checks/fabric"
+	"github.com/assay-gpu/assay/checks/leftover"
 	"github.com/assay-gpu/assay/checks/modes"
 	"github.com/assay-gpu/assay/checks/pcie"
 	"github.com/assay-gpu/assay/checks/rowremap"
@@ -158,6 +159,28 @@ func (c *child) fabric(d *device, r *fabric.Reading) (string, gonvml.Return) {
 			return ret
 		})
 	}
+	r.Have, r.Err = availability(call, ret)
+	return call, ret
+}
+
+// maxProcesses bounds how many processes of one GPU are told: an answer must fit in a line.
+const maxProcesses = 64
+
+// processes reads which processes compute on the GPU. The library is asked once for a GPU with one process or none, and again
+// with twice the room for more.
+func (c *child) processes(d *device, r *leftover.Reading) (string, gonvml.Return) {
+	const call = "nvmlDeviceGetComputeRunningProcesses"
+	ret := c.call(call, func() gonvml.Return {
+		list, ret := d.GetComputeRunningProcesses()
+		for _, p := range list[:min(len(list), maxProcesses)] {
+			one := leftover.Process{PID: int(p.Pid), Bytes: p.UsedGpuMemory}
+			if one.Bytes == 1<<64-1 { // NVML_VALUE_NOT_AVAILABLE
+				one.Bytes = 0
+			}
+			r.Processes = append(r.Processes, one)
+		}
+		return ret
+	}, call+"_v3", call+"_v2", call)
 	r.Have, r.Err = availability(call, ret)
 	return call, ret
 }

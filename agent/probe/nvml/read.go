@@ -203,6 +203,7 @@ func (c *child) status(d *device, s *catalog.GPUState) (call string, ret gonvml.
 		func() (string, gonvml.Return) { return c.load(d, &s.PCIe) },
 		func() (string, gonvml.Return) { return c.modes(d, &s.Modes) },
 		func() (string, gonvml.Return) { return c.fabric(d, &s.Fabric) },
+		func() (string, gonvml.Return) { return c.processes(d, &s.Leftover) },
 	} {
 		if call, ret := read(); ret == gonvml.ERROR_GPU_IS_LOST {
 			return call, ret

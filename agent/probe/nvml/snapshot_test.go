@@ -17,6 +17,7 @@ import (
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
 	"github.com/assay-gpu/assay/checks/fabric"
+	"github.com/assay-gpu/assay/checks/leftover"
 	"github.com/assay-gpu/assay/checks/modes"
 	"github.com/assay-gpu/assay/checks/nvlink"
 	"github.com/assay-gpu/assay/checks/pcie"
@@ -43,7 +44,7 @@ func healthyH100(gpu checks.GPU, farEnds int) catalog.GPUState {
 			Slowdown: thermal.At(90), Operating: thermal.At(88), MemoryMax: thermal.At(95),
 		},
 		Modes:  modes.Reading{HavePersistence: checks.Read, Persistence: true, HaveCompute: checks.Read, HaveMIG: checks.Read},
-		Fabric: fabric.Reading{Have: checks.Read, State: fabric.Completed},
+		Fabric: fabric.Reading{Have: checks.Read, State: fabric.Completed}, Leftover: leftover.Reading{Have: checks.Read},
 	}
 	for i := range 18 {
 		far := (gpu.Index*18 + i) % 64
@@ -135,6 +136,9 @@ func TestSnapshotReadsEachValue(t *testing.T) {
 		{"temperature", "91", func(s *catalog.GPUState) { s.Thermal.Core.C, s.Thermal.Margin.C = 91, -3 }},
 		{"memory_temperature", "96", func(s *catalog.GPUState) { s.Thermal.Memory.C = 96 }},
 		{"throttle", "sw_power_cap,idle", func(s *catalog.GPUState) { s.Clocks.Reasons = clocks.SWPowerCap | clocks.Idle }},
+		{"processes", "4711,12", func(s *catalog.GPUState) {
+			s.Leftover.Processes = []leftover.Process{{PID: 4711, Bytes: 512 << 20}, {PID: 12, Bytes: 512 << 20}}
+		}},
 		{"persistence", "false", func(s *catalog.GPUState) { s.Modes.Persistence = false }},
 		{"compute_mode", "exclusive_process", func(s *catalog.GPUState) { s.Modes.Compute = modes.ExclusiveProcess }},
 		{"mig", "true", func(s *catalog.GPUState) { s.Modes.MIG = true }},
@@ -193,6 +197,7 @@ func TestSnapshotTellsNotSupportedFromUnread(t *testing.T) {
 		{"no margin", "symbols_missing: [nvmlDeviceGetMarginTemperature]", func(s *catalog.GPUState) { s.Thermal.Margin = thermal.Degrees{Have: checks.NotSupported} }},
 		{"no temperature, as on a virtual GPU", "gpus: {0: {not_supported: [nvmlDeviceGetTemperature]}}", func(s *catalog.GPUState) { s.Thermal.Core = thermal.Degrees{Have: checks.NotSupported} }},
 		{"how busy it is is not told in MIG mode", "gpus: {0: {not_supported: [nvmlDeviceGetUtilizationRates]}}", func(s *catalog.GPUState) { s.PCIe.Busy = checks.NotSupported }},
+		{"processes are not told", "gpus: {0: {not_supported: [nvmlDeviceGetComputeRunningProcesses_v3]}}", func(s *catalog.GPUState) { s.Leftover.Have = checks.NotSupported }},
 		{"no fabric", "gpus: {0: {fabric: none}}", func(s *catalog.GPUState) { s.Fabric = fabric.Reading{Have: checks.NotSupported} }},
 		{"far ends are not told", "gpus: {0: {not_supported: [nvmlDeviceGetNvLinkRemotePciInfo_v2]}}", func(s *catalog.GPUState) {
 			for i := range s.NVLink.Links {
@@ -320,7 +325,7 @@ func TestLostAndMissingGPUs(t *testing.T) {
 	})
 }
 
-// A cycle may make 40 NVML calls per GPU. It makes 19; in a child's first also those that tell who the GPU is and what its
+// A cycle may make 40 NVML calls per GPU. It makes 20; in a child's first also those that tell who the GPU is and what its
 // thresholds are; and in the first three those for the far ends of its links. None is one that changes anything, or that the
 // driver writes to the kernel log about: reading registers directly, or clearing what was counted.
 func TestCallsPerCycle(t *testing.T) {
@@ -330,9 +335,9 @@ func TestCallsPerCycle(t *testing.T) {
 		"nvmlDeviceGetEccMode": 1, "nvmlDeviceGetTotalEccErrors": 4, "nvmlDeviceGetSramEccErrorStatus": 1, "nvmlDeviceGetRemappedRows": 1, "nvmlDeviceGetRowRemapperHistogram": 1,
 		"nvmlDeviceGetFieldValues": 2, "nvmlDeviceGetNvLinkRemotePciInfo_v2": 6, "nvmlDeviceGetCurrentClocksEventReasons": 1, "nvmlDeviceGetTemperature": 1,
 		"nvmlDeviceGetMarginTemperature": 1, "nvmlDeviceGetTemperatureThreshold": 3, "nvmlDeviceGetUtilizationRates": 1, "nvmlDeviceGetPersistenceMode": 1,
-		"nvmlDeviceGetComputeMode": 1, "nvmlDeviceGetMigMode": 1, "nvmlDeviceGetGpuFabricInfoV": 1,
+		"nvmlDeviceGetComputeMode": 1, "nvmlDeviceGetMigMode": 1, "nvmlDeviceGetGpuFabricInfoV": 1, "nvmlDeviceGetComputeRunningProcesses_v3": 1,
 	}
-	for cycle, most := range []int{32, 25, 25, 19, 19} {
+	for cycle, most := range []int{33, 26, 26, 20, 20} {
 		if err := sim.ResetCalls(n.dir); err != nil {
 			t.Fatal(err)
 		}

@@ -596,6 +596,30 @@ EXPORT ret_t nvmlDeviceGetNvLinkRemotePciInfo_v2(device_t d, unsigned int link, 
 	return OK;
 }
 
+struct process {
+	unsigned int pid;
+	unsigned long long memory;
+	unsigned int gpu_instance, compute_instance;
+};
+
+EXPORT ret_t nvmlDeviceGetComputeRunningProcesses_v3(device_t d, unsigned int *count, struct process *out)
+{
+	ON(nvmlDeviceGetComputeRunningProcesses_v3, d, g)
+	unsigned int n = 0;
+	if (!count || (*count && !out))
+		return INVALID_ARGUMENT;
+	while (n < sizeof g.process / sizeof g.process[0] && g.process[n])
+		n++;
+	if (n > *count) {
+		*count = n;
+		return INSUFFICIENT_SIZE;
+	}
+	*count = n;
+	for (unsigned int i = 0; i < n; i++)
+		out[i] = (struct process){g.process[i], 512ull << 20, 0xffffffff, 0xffffffff};
+	return OK;
+}
+
 struct field_value {
 	unsigned int field, scope;
 	long long timestamp, latency_usec;

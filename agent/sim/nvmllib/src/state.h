@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define SIM_MAGIC 0x59415341u /* "ASAY" */
-#define SIM_LAYOUT 2u
+#define SIM_LAYOUT 3u
 #define SIM_GPUS 16
 #define SIM_LINKS 18
 #define SIM_FIELDS 512 /* values of nvmlDeviceGetFieldValues for each GPU */
@@ -60,6 +60,7 @@ struct sim_gpu {
 	uint32_t fabric_state, fabric_status, fabric_health, fabric_summary; /* state 0: not supported */
 	uint32_t bank[5];             /* max, high, partial, low, none */
 	uint32_t fields;              /* in use, of sim_fields */
+	uint32_t process[8];           /* process ids; 0 ends the list */
 	uint32_t remote[SIM_LINKS][3]; /* each link's far end: domain, bus, device; all 0: not told */
 	uint64_t not_supported; /* bit per function */
 	uint64_t hang;          /* bit per function */

@@ -1,0 +1,16 @@
+package leftover
+
+import (
+	"testing"
+
+	"github.com/assay-gpu/assay/checks/importrules"
+)
+
+func TestImports(t *testing.T) {
+	importrules.Pure(t, "github.com/assay-gpu/assay/checks")
+	importrules.Check(t, map[string]string{
+		"github.com/assay-gpu/assay/checks/catalog":    "the catalog knows the checks, not the other way round",
+		"github.com/assay-gpu/assay/checks/strictyaml": "a check reads no file; its limits come to it as values",
+		"github.com/assay-gpu/assay/checks/policy/":    "a check reads no file; its limits come to it as values",
+	})
+}

@@ -68,6 +68,7 @@ func portsUp(r port.Reading) (up, rate int) {
 		}
 	}
 	return up, rate
+}
 
 // common notes what every GPU shows alike. What one could not tell, or shows otherwise, is nothing the node has in common; nor
 // is a zero, by which policy means that it names no value.

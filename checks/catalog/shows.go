@@ -18,6 +18,8 @@ func (s Snapshot) shows() map[string]int64 {
 	}
 	if s.Init.OK {
 		put("inventory.count", int64(s.Count))
+		put("nvlink.links", s.common(func(g GPUState) (int, bool) { return g.NVLink.Up() }))
+		put("pcie.width", s.common(func(g GPUState) (int, bool) { return g.PCIe.Width, g.PCIe.Have == checks.Read }))
 	}
 	h := s.Host
 	if h.CPU.Have == checks.Read {
@@ -32,8 +34,6 @@ func (s Snapshot) shows() map[string]int64 {
 	up, rate := portsUp(h.Infiniband)
 	put("infiniband.count", int64(up))
 	put("infiniband.rate", int64(rate))
-	s.common(out, "nvlink.links", func(g GPUState) (int, bool) { return g.NVLink.Up() })
-	s.common(out, "pcie.width", func(g GPUState) (int, bool) { return g.PCIe.Width, g.PCIe.Have == checks.Read })
 	if len(out) == 0 {
 		return nil
 	}
@@ -70,18 +70,15 @@ func portsUp(r port.Reading) (up, rate int) {
 	return up, rate
 }
 
-// common notes what every GPU shows alike. What one could not tell, or shows otherwise, is nothing the node has in common; nor
-// is a zero, by which policy means that it names no value.
-func (s Snapshot) common(out map[string]int64, path string, of func(GPUState) (int, bool)) {
+// common is what every GPU shows alike; 0 where one could not tell, or shows otherwise.
+func (s Snapshot) common(of func(GPUState) (n int, known bool)) int64 {
 	value := 0
 	for i, g := range s.GPUs {
 		n, known := of(g)
-		if !known || n == 0 || i > 0 && n != value {
-			return
+		if !known || i > 0 && n != value {
+			return 0
 		}
 		value = n
 	}
-	if value > 0 {
-		out[path] = int64(value)
-	}
+	return int64(value)
 }

@@ -25,10 +25,10 @@ func TestShows(t *testing.T) {
 		change func(*Snapshot)
 		want   string
 	}{
-		{"GPUs alone", func(*Snapshot) {}, "map[inventory.count:8]"},
-		{"the node too", host, "map[cpu.count:224 infiniband.count:2 infiniband.rate:400 inventory.count:8 memory.bytes:2113123909632 nvme.count:2]"},
+		{"GPUs alone", func(*Snapshot) {}, "map[inventory.count:8 nvlink.links:1 pcie.width:16]"},
+		{"the node too", host, "map[cpu.count:224 infiniband.count:2 infiniband.rate:400 inventory.count:8 memory.bytes:2113123909632 nvlink.links:1 nvme.count:2 pcie.width:16]"},
 		{"NVML does not start", func(s *Snapshot) { s.Init = driver.Init{Err: "x"} }, "map[]"},
-		{"nothing was counted", func(s *Snapshot) { s.Count = -1 }, "map[]"},
+		{"nothing was counted", func(s *Snapshot) { s.Count = -1 }, "map[nvlink.links:1 pcie.width:16]"},
 		{"ports at two rates", func(s *Snapshot) {
 			host(s)
 			s.Host.Infiniband.Ports[0].Rate = 200

@@ -2,16 +2,6 @@ package ref
 
 import "math/bits"
 
-// tables is what LOP3 gives for table t: bit 4a + 2b + c of the table decides each bit.
-func tables(t uint32, a, b, c uint32) uint32 {
-	var r uint32
-	for bit := range 32 {
-		i := a>>bit&1<<2 | b>>bit&1<<1 | c>>bit&1
-		r |= t >> i & 1 << bit
-	}
-	return r
-}
-
 // lop3 folds all 256 tables. As sums of minterms they need no loop over bits.
 func lop3(x []uint32, i uint32) {
 	a, b, c := x[1], x[2]^i*golden, x[3]

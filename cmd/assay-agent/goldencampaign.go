@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/golden"
+	"github.com/assay-gpu/assay/golden/campaign"
+	"github.com/assay-gpu/assay/golden/kernels"
+	"github.com/assay-gpu/assay/golden/ptxvm"
+)
+
+func newGoldenCampaign() *cobra.Command {
+	var file string
+	var draw uint64
+	var n, capability int
+	var without []string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "campaign", Short: "What does the suite find of faults in the simulated GPU?", Args: usageArgs(cobra.NoArgs),
+		Long: "Campaign puts one fault after the other into the PTX machine and runs the prolog suite at reduced size on it. Faults come from a\n" +
+			"file of JSON lines, or are drawn from a seed, in equal numbers of each kind. It prints one line a fault with --json, and the\n" +
+			"share found of each kind with its 95 % bounds. The figures are of these faults and of the machine, not of silicon.",
+		Example: "  assay-agent golden campaign --faults held-out.jsonl --json\n  assay-agent golden campaign --draw 7 -n 300\n  assay-agent golden campaign --draw 7 --without k04_ffma",
+		RunE: func(c *cobra.Command, _ []string) error {
+			faults, o, err := campaignInput(file, c.Flags().Changed("draw"), draw, n, capability, without)
+			if err != nil {
+				return usage(err)
+			}
+			lines, err := runCampaign(c, faults, o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				enc := json.NewEncoder(c.OutOrStdout())
+				for _, l := range lines {
+					if err := enc.Encode(l); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			tw := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
+			fmt.Fprintln(tw, "KIND\tDETECTED\tMISSED\tSHARE\t95 % FROM\tTO\tLOCATED\tDUE\tNEVER USED\tNOT MODELLED\t")
+			for _, s := range campaign.Summarise(lines) {
+				fmt.Fprintf(tw, "%s\t%d\t%d\t%.3f\t%.3f\t%.3f\t%d\t%d\t%d\t%d\t\n", s.Stratum, s.Detected, s.Missed, s.Rate, s.Low, s.High, s.Located, s.DUE, s.Idle, s.NotModelled)
+			}
+			return tw.Flush()
+		},
+	}
+	c.Flags().StringVar(&file, "faults", "", "read faults from `FILE`, JSON lines")
+	c.Flags().Uint64Var(&draw, "draw", 0, "draw faults from this `SEED`")
+	c.Flags().IntVarP(&n, "count", "n", 300, "draw this `MANY`")
+	c.Flags().IntVar(&capability, "capability", 90, "of the simulated GPU: 10 · major + minor")
+	c.Flags().StringSliceVar(&without, "without", nil, "leave these `KERNELS` out")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one line a fault, as JSON")
+	return c
+}
+
+func campaignInput(file string, drawn bool, seed uint64, n, capability int, without []string) ([]ptxvm.Fault, campaign.Options, error) {
+	o := campaign.Options{Size: golden.Reduced, Capability: capability, Seed: 1, SMs: 2}
+	var faults []error
+	leave := map[string]bool{}
+	for _, w := range without {
+		k, ok := kernels.Lookup(w)
+		if !ok {
+			faults = append(faults, fmt.Errorf("--without %q: no such kernel", w))
+		}
+		leave[k.ID] = true
+	}
+	s, err := golden.LookupSuite("prolog")
+	if err != nil {
+		return nil, o, err
+	}
+	for _, id := range s.Kernels {
+		if !leave[id] {
+			o.Kernels = append(o.Kernels, id)
+		}
+	}
+	if (file == "") == !drawn {
+		faults = append(faults, errors.New("want --faults FILE or --draw SEED, one of them"))
+	}
+	if n < 1 || n > 1_000_000 {
+		faults = append(faults, fmt.Errorf("-n %d: want 1 to 1000000", n))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, o, err
+	}
+	if drawn {
+		fs, err := campaign.Draw(seed, n)
+		return fs, o, err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, o, err
+	}
+	fs, err := ptxvm.ParseFaults(data)
+	return fs, o, err
+}
+
+func runCampaign(c *cobra.Command, faults []ptxvm.Fault, o campaign.Options) ([]campaign.Line, error) {
+	r, err := campaign.New(o)
+	if err != nil {
+		return nil, err
+	}
+	lines, errs := make([]campaign.Line, len(faults)), make([]error, len(faults))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range runtime.NumCPU() {
+		wg.Go(func() {
+			for i := range next {
+				lines[i], errs[i] = r.Run(faults[i])
+			}
+		})
+	}
+	for i := range faults {
+		if c.Context().Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if err := c.Context().Err(); err != nil {
+		return nil, &exitError{exitUnknown, err}
+	}
+	return lines, errors.Join(errs...)
+}

@@ -51,10 +51,15 @@ type cell struct {
 	base  int32
 	nodes []node
 
-	// Valid until: the nodes' expiries in order, and for each the nodes that expire then or later. Two sorted arrays make
-	// "how many hold until t" a search, whatever the time is: nothing here changes with the clock.
-	until []int64
-	live  []uint64
+	// Valid until: the nodes' expiries in order, and with each the nodes that expire then or later. "How many hold until t"
+	// is a search, whatever the time is: nothing here changes with the clock.
+	holds []hold
+}
+
+// A hold is one expiry, and the nodes whose certificate holds until then.
+type hold struct {
+	until int64
+	live  uint64
 }
 
 func newCell(base int32, n int) *cell {
@@ -64,7 +69,7 @@ func newCell(base int32, n int) *cell {
 func (c *cell) clone() *cell {
 	d := *c
 	d.nodes = slices.Clone(c.nodes)
-	return &d // until and live are replaced, never changed
+	return &d // holds is replaced, never changed
 }
 
 // validAt is the nodes whose certificate has not expired before t.
@@ -73,9 +78,9 @@ func (c *cell) validAt(t int64) uint64 {
 		return ^uint64(0) // those without a certificate fail its level
 	}
 	// Few certificates of a cell lapse within the hour: a scan from the front is shorter than a binary search.
-	for i, u := range c.until {
-		if u >= t {
-			return c.live[i]
+	for i := range c.holds {
+		if c.holds[i].until >= t {
+			return c.holds[i].live
 		}
 	}
 	return 0
@@ -117,21 +122,21 @@ func (c *cell) certify() {
 		order = append(order, i)
 	}
 	if len(order) == 0 {
-		c.until, c.live, c.first = nil, nil, never
+		c.holds, c.first = nil, never
 		return
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(c.nodes[b].expires, c.nodes[a].expires) })
-	until, live := make([]int64, len(order)), make([]uint64, len(order))
+	holds := make([]hold, len(order))
 	all := uint64(0)
 	for j, i := range order {
 		all |= 1 << i
-		until[len(order)-1-j], live[len(order)-1-j] = c.nodes[i].expires, all
+		holds[len(order)-1-j] = hold{c.nodes[i].expires, all}
 	}
 	// Of equal expiries only the first is ever met; the others say the same, so that equal nodes make equal cells.
-	for j := 1; j < len(until); j++ {
-		if until[j] == until[j-1] {
-			live[j] = live[j-1]
+	for j := 1; j < len(holds); j++ {
+		if holds[j].until == holds[j-1].until {
+			holds[j].live = holds[j-1].live
 		}
 	}
-	c.until, c.live, c.first = until, live, until[0]
+	c.holds, c.first = holds, holds[0].until
 }

@@ -17,7 +17,7 @@ func (a *ask) leaf(l int32) bin {
 	}
 	var b bin
 	if a.unit == 1 {
-		for ci := s.lay.leaf[l]; ci < s.lay.leaf[l+1]; ci++ {
+		for ci, end := s.lay.leaf[l], s.lay.leaf[l+1]; ci < end; ci++ {
 			b.nodes += bits.OnesCount64(a.passes(ci))
 		}
 		b.cap = b.nodes

@@ -15,8 +15,14 @@ type kinds struct{ list []pick }
 // key orders bins: a bin holds fewer than 2^20 lumps and 2^40 nodes.
 func key(b bin) uint64 { return uint64(1<<20-b.cap)<<42 | uint64(b.nodes)<<1 | uint64(one(b.broken)) }
 
-func (k *kinds) add(b bin) {
+func (k *kinds) add(b bin) { k.addN(b, 1) }
+
+func (k *kinds) addN(b bin, n int) {
 	want := key(b)
+	if last := len(k.list) - 1; last < 0 || k.list[last].key < want {
+		k.list = append(k.list, pick{b, want, n})
+		return
+	}
 	lo, hi := 0, len(k.list)
 	for lo < hi {
 		if mid := (lo + hi) / 2; k.list[mid].key < want {
@@ -26,10 +32,36 @@ func (k *kinds) add(b bin) {
 		}
 	}
 	if lo < len(k.list) && k.list[lo].key == want {
-		k.list[lo].n++
+		k.list[lo].n += n
 		return
 	}
-	k.list = slices.Insert(k.list, lo, pick{b, want, 1})
+	k.list = slices.Insert(k.list, lo, pick{b, want, n})
+}
+
+// addAll adds the bins of leaves lo ≤ l < hi and returns how many lumps they hold.
+func (k *kinds) addAll(a *ask, lo, hi int32) (total int) {
+	// Most bins are leaves of at most 64 nodes that hold as many lumps as nodes: these are counted in a table.
+	var plain [cellNodes + 1][2]int32
+	for l := lo; l < hi; {
+		b, next := a.bin(l)
+		if l = next; b.cap == 0 {
+			continue
+		}
+		total += b.cap
+		if b.cap == b.nodes && b.cap <= cellNodes {
+			plain[b.cap][one(b.broken)]++
+		} else {
+			k.add(b)
+		}
+	}
+	for c := cellNodes; c > 0; c-- {
+		for broken, n := range plain[c] {
+			if n > 0 {
+				k.addN(bin{c, c, broken == 1}, int(n))
+			}
+		}
+	}
+	return total
 }
 
 // fewest is the least number of bins that hold need lumps, all together at least as many: the largest ones.

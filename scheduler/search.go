@@ -75,16 +75,7 @@ type candidate struct {
 // --switches allows.
 func (a *ask) gather(c *candidate, lo, hi int32) bool {
 	c.lo, c.hi, c.kinds.list = lo, hi, c.kinds.list[:0]
-	total := 0
-	for l := lo; l < hi; {
-		b, next := a.bin(l)
-		if b.cap > 0 {
-			c.kinds.add(b)
-			total += b.cap
-		}
-		l = next
-	}
-	if total < a.need {
+	if c.kinds.addAll(a, lo, hi) < a.need {
 		return false
 	}
 	c.n = c.kinds.fewest(a.need)
@@ -119,6 +110,9 @@ func (a *ask) oneBin() (best place, found bool) {
 			if !found || a.better(p.cost, best.cost) {
 				best, found = p, true
 				best.picks = append(best.picks[:0], pick{b, key(b), 1})
+				if !a.g.Spread && p.cost == (Cost{Leaves: 1}) {
+					break // nothing is wasted, left or broken: none can be better, and the first counts
+				}
 			}
 		}
 		l = next

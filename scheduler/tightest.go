@@ -91,22 +91,24 @@ func (t *table) fill() {
 		for i := range next {
 			next[i] = unreachable
 		}
-		for state, c := range t.cost {
-			if c == unreachable {
-				continue
-			}
-			used, net := state/t.width, state%t.width
-			for m := range price {
-				u := used + m*z.off
-				e := net + m
-				if z.more {
-					e = net - m
+		for used := range t.slack + 1 {
+			// Each bin off the usual costs slack, so no more are off than slack is used.
+			for net := t.slack - used; net <= t.slack+used; net++ {
+				c := t.cost[used*t.width+net]
+				if c == unreachable {
+					continue
 				}
-				if u > t.slack || e < 0 || e >= t.width {
-					break
-				}
-				if s := u*t.width + e; c+price[m] < next[s] {
-					next[s], how[s] = c+price[m], uint8(m)
+				for m := range price {
+					u, e := used+m*z.off, net+m
+					if z.more {
+						e = net - m
+					}
+					if u > t.slack {
+						break
+					}
+					if s := u*t.width + e; c+price[m] < next[s] {
+						next[s], how[s] = c+price[m], uint8(m)
+					}
 				}
 			}
 		}

@@ -140,14 +140,10 @@ func (a *ask) apart() string {
 // --switches allows.
 func (a *ask) together(lo, hi int32) int {
 	var k kinds
+	k.addAll(a, lo, hi)
 	bins := 0
-	for l := lo; l < hi; {
-		b, next := a.bin(l)
-		if b.cap > 0 {
-			k.add(b)
-			bins++
-		}
-		l = next
+	for _, p := range k.list {
+		bins += p.n
 	}
 	if a.g.insists() {
 		bins = min(bins, a.g.Switches)

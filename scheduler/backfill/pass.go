@@ -3,6 +3,7 @@ package backfill
 import (
 	"time"
 
+	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/timemap"
 )
@@ -15,9 +16,9 @@ type pass struct {
 	o      Options
 	before map[string]Planned
 
-	at      *times
+	at      *times              // made when first somebody must wait
 	now     *scheduler.Fleet    // as it is, with all that starts in this pass
-	idle    *scheduler.Snapshot // were nobody running
+	idle    *scheduler.Snapshot // were nobody running; made with at
 	large   int                 // nodes of the largest leaf
 	failed  map[shape]bool      // does not fit now
 	first   map[shape]int32     // no earlier slot than this
@@ -27,18 +28,49 @@ type pass struct {
 }
 
 func newPass(snap *scheduler.Snapshot, order []Job, gate Gate, o Options, before map[string]Planned) *pass {
-	p := &pass{snap: snap, order: order, gate: gate, o: o, before: before, at: newTimes(snap, o.Window), now: snap.Edit(),
-		failed: map[shape]bool{}, first: map[shape]int32{}, started: map[int]bool{}, out: Schedule{At: snap.Now().Unix(), Planned: map[string]Planned{}}}
+	p := &pass{snap: snap, order: order, gate: gate, o: o, before: before, now: snap.Edit(), failed: map[shape]bool{}, first: map[shape]int32{},
+		started: map[int]bool{}, out: Schedule{At: snap.Now().Unix(), Planned: map[string]Planned{}}}
 	t := snap.Tree()
 	for l := range t.Leaves() {
 		p.large = max(p.large, int(t.Switches[l].Hi-t.Switches[l].Lo))
 	}
-	f := snap.Edit()
-	for r := range snap.Running() {
+	return p
+}
+
+// times is who is free when. As long as everybody starts at once nobody asks for it.
+func (p *pass) times() *times {
+	if p.at != nil {
+		return p.at
+	}
+	p.at = newTimes(p.snap, p.o)
+	for _, s := range p.out.Starts {
+		p.claimNow(s.Index, s.Plan.Nodes)
+	}
+	f := p.snap.Edit()
+	for _, r := range p.at.running {
 		f.End(r.ID)
 	}
+	if p.o.Renew {
+		for i := range int32(p.snap.Len()) {
+			if c := p.snap.Node(i).Certificate; c.Level != checks.NoLevel {
+				c.Issued, c.Expires = p.snap.Now(), p.snap.Now().Add(2*time.Duration(p.o.Window)*time.Second)
+				f.Certify(i, c)
+			}
+		}
+	}
 	p.idle = f.Snapshot()
-	return p
+	return p.at
+}
+
+// claimNow claims the nodes of a job that starts now.
+func (p *pass) claimNow(i int, nodes []scheduler.Take) {
+	if len(p.order[i].Kept) > 0 {
+		return // claimed by keep
+	}
+	end := p.at.end(p.out.At + seconds(p.order[i].Gang.Limit))
+	for _, t := range nodes {
+		p.at.claim(t, 0, end, p.at.job(i))
+	}
 }
 
 func (p *pass) run() *Schedule {
@@ -60,11 +92,15 @@ func (p *pass) run() *Schedule {
 				p.start(i, j, plan)
 				continue
 			}
+			p.times() // from here on somebody waits
 			p.failed[s] = true
 		}
 		reserves := i < p.o.Depth || j.Gang.Nodes > p.large
 		if p.o.EASY {
 			reserves = reserved == 0
+		}
+		if p.o.Strict {
+			break // nobody passes one that waits
 		}
 		if !reserves || j.NoReserve {
 			continue
@@ -90,7 +126,7 @@ func (p *pass) keep() {
 	for i := range p.order {
 		j := &p.order[i]
 		for _, t := range j.Kept {
-			p.at.claim(t, 0, p.at.end(max(j.KeptUntil, p.out.At)+seconds(j.Gang.Limit)), p.at.job(i))
+			p.times().claim(t, 0, p.times().end(max(j.KeptUntil, p.out.At)+seconds(j.Gang.Limit)), p.times().job(i))
 		}
 	}
 }
@@ -115,11 +151,8 @@ func (p *pass) start(i int, j *Job, plan scheduler.Plan) {
 	if err := p.now.Start(&scheduler.Running{ID: j.ID, Nodes: plan.Nodes}); err != nil {
 		return // somebody has them after all: it waits
 	}
-	end := p.at.end(p.out.At + seconds(j.Gang.Limit))
-	if len(j.Kept) == 0 {
-		for _, t := range plan.Nodes {
-			p.at.claim(t, 0, end, p.at.job(i))
-		}
+	if p.at != nil {
+		p.claimNow(i, plan.Nodes)
 	}
 	if p.gate != nil {
 		p.gate.Charge(i)
@@ -131,7 +164,7 @@ func (p *pass) start(i int, j *Job, plan scheduler.Plan) {
 // plan gives a job its nodes from a later time on.
 func (p *pass) plan(i int, j *Job, next Planned) {
 	for _, t := range next.Nodes {
-		p.at.claim(t, p.at.grid.Down(next.Start), p.at.end(next.End), p.at.job(i))
+		p.times().claim(t, p.times().grid.Down(next.Start), p.times().end(next.End), p.times().job(i))
 	}
 	p.out.Planned[j.ID] = next
 }
@@ -141,10 +174,10 @@ func (p *pass) holds(j *Job, was *Planned) bool {
 	if was.Start <= p.out.At {
 		return false
 	}
-	from, to := p.at.grid.Down(was.Start), p.at.end(was.End)
-	ask := p.at.ask(&j.Gang)
+	from, to := p.times().grid.Down(was.Start), p.times().end(was.End)
+	ask := p.times().ask(&j.Gang)
 	for _, t := range was.Nodes {
-		if ask.Latest[t.Node] < from || mask(t)&^p.at.busy.Free(t.Node, from, to, ask.Own) != 0 {
+		if ask.Latest[t.Node] < from || mask(t)&^p.times().busy.Free(t.Node, from, to, ask.Own) != 0 {
 			return false
 		}
 	}
@@ -157,28 +190,28 @@ func (p *pass) later(j *Job, s shape, shared bool) (Planned, bool) {
 	if g.Share.Kind != scheduler.NoShare { // planned as if it needed a whole GPU
 		g.Share, g.GPUs = scheduler.Share{}, 1
 	}
-	ask := p.at.ask(&g)
+	ask := p.times().ask(&g)
 	ask.From = max(ask.From, 1)
 	if shared {
 		ask.From = max(ask.From, p.first[s])
 	}
-	if ask.Until = p.at.grid.Slots() - 1; ask.From > ask.Until {
+	if ask.Until = p.times().grid.Slots() - 1; ask.From > ask.Until {
 		return Planned{}, false
 	}
 	var next Planned
 	p.out.Sweeps++
-	slot, ok := p.at.busy.Sweep(ask, func(fit timemap.Fit) bool {
+	slot, ok := p.times().busy.Sweep(ask, func(fit timemap.Fit) bool {
 		takes, ok := p.spotAt(g, fit, ask.Own)
 		if !ok {
 			return false
 		}
-		start := p.at.grid.At(fit.Slot)
+		start := p.times().grid.At(fit.Slot)
 		next = Planned{ID: j.ID, Start: start, End: start + seconds(g.Limit), Nodes: takes, Cause: p.why(&g, takes, fit.Slot)}
 		return true
 	})
 	if shared {
 		if p.first[s] = slot; !ok {
-			p.first[s] = p.at.grid.Slots() // nor will any of its shape find one
+			p.first[s] = p.times().grid.Slots() // nor will any of its shape find one
 		}
 	}
 	return next, ok

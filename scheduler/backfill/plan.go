@@ -26,6 +26,11 @@ type Options struct {
 	Depth  int   // jobs that get a planned start
 	Window int64 // seconds; starts later than this are not planned
 	EASY   bool  // only the first job that waits gets a planned start
+	Strict bool  // nobody passes a job that waits: first come, first served
+	// Renew plans as if each certified node were certified anew before its certificate ends. Without it no start is planned
+	// later than the certificates last, and where long jobs keep nodes beyond that, a gang has no planned start at all.
+	// What starts now always needs a certificate that holds.
+	Renew bool
 }
 
 // DefaultOptions look at 1,000 jobs and a week.

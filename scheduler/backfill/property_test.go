@@ -116,8 +116,8 @@ func TestPlannedStartIsTheEarliest(t *testing.T) {
 			j := &order[i]
 			is, planned := s.Planned[j.ID]
 			first := int64(0)
-			for slot := range p.at.grid.Slots() {
-				at := p.at.grid.At(slot)
+			for slot := range p.times().grid.Slots() {
+				at := p.times().grid.At(slot)
 				if planned && at >= is.Start {
 					break
 				}
@@ -150,13 +150,13 @@ func TestPlannedStartIsTheEarliest(t *testing.T) {
 }
 
 func fitsBySlowWay(p *pass, g *scheduler.Gang, slot int32) bool {
-	at := p.at.grid.At(slot)
-	end := p.at.end(at + seconds(g.Limit))
+	at := p.times().grid.At(slot)
+	end := p.times().end(at + seconds(g.Limit))
 	f := p.idle.Edit()
 	f.Tick(time.Unix(at, 0))
 	var block []scheduler.Take
 	for n := range int32(p.snap.Len()) {
-		if taken := p.at.busy.All(n) &^ p.at.busy.Free(n, slot, end, 0); taken != 0 {
+		if taken := p.times().busy.All(n) &^ p.times().busy.Free(n, slot, end, 0); taken != 0 {
 			block = append(block, scheduler.Take{Node: n, GPUs: taken})
 		}
 	}

@@ -13,14 +13,18 @@ const blocked = "\x00blocked"
 
 // startNow places a job now on nodes that stay free for as long as it may run.
 func (p *pass) startNow(j *Job) (scheduler.Plan, bool) {
+	if p.at == nil { // nobody waits yet: whatever is free may be had
+		p.out.Spots++
+		return scheduler.Find(p.now.View(), j.Gang)
+	}
 	if j.Gang.Share.Kind != scheduler.NoShare {
 		return p.shareNow(j)
 	}
-	ask := p.at.ask(&j.Gang)
+	ask := p.times().ask(&j.Gang)
 	if ask.From > 0 {
 		return scheduler.Plan{}, false
 	}
-	fit, ok := p.at.busy.Now(ask)
+	fit, ok := p.times().busy.Now(ask)
 	if !ok {
 		return scheduler.Plan{}, false
 	}
@@ -41,9 +45,9 @@ func (p *pass) startNow(j *Job) (scheduler.Plan, bool) {
 // spotAt places a gang in a later slot.
 func (p *pass) spotAt(g scheduler.Gang, fit timemap.Fit, own timemap.Owner) ([]scheduler.Take, bool) {
 	p.out.Spots++
-	at := p.at.grid.At(fit.Slot)
+	at := p.times().grid.At(fit.Slot)
 	g.Waited += time.Duration(at-p.out.At) * time.Second
-	nodes, block := p.fitting(fit, p.at.ask(&g), p.at.busy.All)
+	nodes, block := p.fitting(fit, p.times().ask(&g), p.times().busy.All)
 	g.Within = append(g.Within[:len(g.Within):len(g.Within)], p.snap.Set(nodes...))
 	f := p.idle.Edit()
 	f.Tick(time.Unix(at, 0))
@@ -67,7 +71,7 @@ func (p *pass) fitting(fit timemap.Fit, ask timemap.Ask, usable func(int32) uint
 			if ask.GPUs == 0 {
 				continue // all of it is free all the time
 			}
-			if taken := usable(i) &^ p.at.busy.Free(i, fit.Slot, fit.End, ask.Own); taken != 0 {
+			if taken := usable(i) &^ p.times().busy.Free(i, fit.Slot, fit.End, ask.Own); taken != 0 {
 				block = append(block, scheduler.Take{Node: i, GPUs: taken})
 			}
 		}
@@ -79,7 +83,7 @@ func (p *pass) fitting(fit timemap.Fit, ask timemap.Ask, usable func(int32) uint
 // it do.
 func (p *pass) shareNow(j *Job) (scheduler.Plan, bool) {
 	g := j.Gang
-	end := p.at.end(p.out.At + seconds(g.Limit))
+	end := p.times().end(p.out.At + seconds(g.Limit))
 	for range 8 { // nodes that turn out to be promised are left out, a few times
 		p.out.Spots++
 		plan, ok := scheduler.Find(p.now.View(), g)
@@ -88,7 +92,7 @@ func (p *pass) shareNow(j *Job) (scheduler.Plan, bool) {
 		}
 		var promised []int32
 		for _, t := range plan.Nodes {
-			if p.at.promised(t.Node, mask(t), end) {
+			if p.times().promised(t.Node, mask(t), end) {
 				promised = append(promised, t.Node)
 			}
 		}

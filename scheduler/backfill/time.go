@@ -16,6 +16,7 @@ type times struct {
 	running      []*scheduler.Running
 	reservations []scheduler.Reservation
 
+	renew     bool
 	certified []certified
 	latest    map[need][]int32 // last slot in which a gang with such a need may start, by node
 	allowed   map[[2]*scheduler.NodeSet][]bool
@@ -34,8 +35,8 @@ type need struct {
 	age       int64
 }
 
-func newTimes(snap *scheduler.Snapshot, window int64) *times {
-	t := &times{snap: snap, grid: timemap.NewGrid(snap.Now().Unix(), window), latest: map[need][]int32{}, allowed: map[[2]*scheduler.NodeSet][]bool{}}
+func newTimes(snap *scheduler.Snapshot, o Options) *times {
+	t := &times{snap: snap, renew: o.Renew, grid: timemap.NewGrid(snap.Now().Unix(), o.Window), latest: map[need][]int32{}, allowed: map[[2]*scheduler.NodeSet][]bool{}}
 	gpus := make([]uint32, snap.Len())
 	t.certified = make([]certified, snap.Len())
 	for i := range gpus {
@@ -149,7 +150,10 @@ func (t *times) lastStarts(g *scheduler.Gang) []int32 {
 		if n.age > 0 {
 			at = min(at, c.issued+n.age)
 		}
-		if last[i] = t.grid.Down(at); c.level < n.level {
+		if last[i] = t.grid.Down(at); t.renew {
+			last[i] = t.grid.Slots()
+		}
+		if c.level < n.level {
 			last[i] = -1
 		}
 	}

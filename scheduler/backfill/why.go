@@ -12,21 +12,21 @@ import (
 func (p *pass) why(g *scheduler.Gang, takes []scheduler.Take, slot int32) Cause {
 	var last timemap.Claim
 	for _, take := range takes {
-		if c, ok := p.at.busy.Last(take.Node, slot, take.GPUs); ok && c.To > last.To {
+		if c, ok := p.times().busy.Last(take.Node, slot, take.GPUs); ok && c.To > last.To {
 			last = c
 		}
 	}
-	until := p.at.grid.At(last.To)
-	running, reservations := len(p.at.running), len(p.at.reservations)
+	until := p.times().grid.At(last.To)
+	running, reservations := len(p.times().running), len(p.times().reservations)
 	switch i := int(last.Owner) - 1; {
 	case i < 0 && g.Insists():
-		return Cause{Kind: Switches, Until: p.at.grid.At(slot)}
+		return Cause{Kind: Switches, Until: p.times().grid.At(slot)}
 	case i < 0:
 		return Cause{Kind: Certificate}
 	case i < running:
-		return Cause{RunningJob, p.at.running[i].ID, until}
+		return Cause{RunningJob, p.times().running[i].ID, until}
 	case i < running+reservations:
-		return Cause{Reserved, p.at.reservations[i-running].Name, until}
+		return Cause{Reserved, p.times().reservations[i-running].Name, until}
 	case p.started[i-running-reservations]:
 		return Cause{RunningJob, p.order[i-running-reservations].ID, until}
 	default:

@@ -138,7 +138,7 @@ func (c *Cycle) Gang(id int64) scheduler.Gang { return c.gang(c.Fleet.View(), c.
 // gang is what a job asks of the fleet.
 func (c *Cycle) gang(snap *scheduler.Snapshot, j *queue.Job) scheduler.Gang {
 	g := scheduler.Gang{ID: ID(j.ID), Nodes: j.Nodes, GPUs: j.GPUsPerNode, Limit: time.Duration(c.Queue.Limit(j)) * time.Second, Reserved: j.Reservation}
-	if bad := c.Queue.Avoid(j); len(bad) > 0 {
+	if bad := c.Queue.Avoid(j, snap.Now().Unix()); len(bad) > 0 {
 		if set, err := snap.Named(bad...); err == nil {
 			g.Except = []*scheduler.NodeSet{set}
 		}

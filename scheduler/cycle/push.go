@@ -49,10 +49,10 @@ func (c *Cycle) Push(now int64) (Push, bool) {
 		if at, ok := c.asked[id]; ok && now < at+pushAgain {
 			continue
 		}
-		contest := func() *queue.Contest { return c.Queue.Contest(id, now) }
-		if !contest().Any() {
+		if !c.Queue.CanPush(e.Job) {
 			continue
 		}
+		contest := func() *queue.Contest { return c.Queue.Contest(id, now) }
 		if running == nil {
 			running = c.candidates(now)
 		}

@@ -29,9 +29,9 @@ func (q *Queue) Contest(id int64, now int64) *Contest {
 	return &Contest{q: q, p: j, key: q.key(j, fair, now), fair: fair, budget: q.budget.Clone(), now: now}
 }
 
-// Any reports whether the job could push out anybody at all, whoever runs.
-func (c *Contest) Any() bool {
-	return len(c.q.cfg.qos(c.p.QOS).Preempts) > 0 || c.q.cfg.PreemptByTier || c.q.quotas
+// CanPush reports whether a job could push out anybody at all, whoever runs.
+func (q *Queue) CanPush(j *Job) bool {
+	return len(q.cfg.qos(j.QOS).Preempts) > 0 || q.cfg.PreemptByTier || q.quotas
 }
 
 // May reports whether the job may push v out, those that were evicted before being gone.

@@ -78,6 +78,7 @@ type Job struct {
 type Bad struct {
 	Node     string
 	Failures int
+	At       int64 // the last time
 }
 
 // Amounts is all that the gang holds while it runs.

@@ -11,6 +11,7 @@ type RequeueRules struct {
 	MaxBackoff  int64 // seconds
 	MaxAttempts int   // failed starts after which the job is held
 	MaxPerNode  int   // failures on one node after which the job avoids it
+	AvoidFor    int64 // seconds for which it does: a gang as wide as the fleet must not wait for ever
 	// A run shorter than Early seconds that failed counts against its node; EarlyJobs different jobs in a row make the
 	// node suspect: it is always free, so it would eat job after job.
 	Early     int64
@@ -20,7 +21,7 @@ type RequeueRules struct {
 // DefaultRequeueRules are five starts as Slurm's MaxBatchRequeue, a minute to an hour apart. Meta had one job fail 35 times
 // and push out 548 others ("Revisiting Reliability", HPCA'25): hence caps per job and per node.
 func DefaultRequeueRules() RequeueRules {
-	return RequeueRules{Backoff: 60, MaxBackoff: 3600, MaxAttempts: 5, MaxPerNode: 2, Early: 60, EarlyJobs: 3}
+	return RequeueRules{Backoff: 60, MaxBackoff: 3600, MaxAttempts: 5, MaxPerNode: 2, AvoidFor: 24 * 3600, Early: 60, EarlyJobs: 3}
 }
 
 // An Ending is how a run ended.
@@ -63,7 +64,7 @@ func (q *Queue) End(id int64, e Ending) (EndResult, error) {
 	result.Requeued = true
 	j.State, j.End = Pending, e.At
 	q.pending = insert(q.pending, j.ID)
-	j.blame(e.Node)
+	j.blame(e.Node, e.At)
 	switch {
 	case e.State == Preempted:
 		// It did nothing wrong and keeps its place; the preemptor's claim keeps it from coming back too early.
@@ -89,24 +90,24 @@ func orNone(node string) string {
 	return node
 }
 
-func (j *Job) blame(node string) {
+func (j *Job) blame(node string, at int64) {
 	if node == "" {
 		return
 	}
 	for i := range j.Bad {
 		if j.Bad[i].Node == node {
-			j.Bad[i].Failures++
+			j.Bad[i].Failures, j.Bad[i].At = j.Bad[i].Failures+1, at
 			return
 		}
 	}
-	j.Bad = append(j.Bad, Bad{node, 1})
+	j.Bad = append(j.Bad, Bad{node, 1, at})
 }
 
-// Avoid are the nodes on which a job failed so often that it is not started there again.
-func (q *Queue) Avoid(j *Job) []string {
+// Avoid are the nodes on which a job failed so often, not long ago, that it is not started there now.
+func (q *Queue) Avoid(j *Job, now int64) []string {
 	var nodes []string
 	for _, b := range j.Bad {
-		if b.Failures >= q.cfg.Requeue.MaxPerNode {
+		if b.Failures >= q.cfg.Requeue.MaxPerNode && now < b.At+q.cfg.Requeue.AvoidFor {
 			nodes = append(nodes, b.Node)
 		}
 	}

@@ -102,7 +102,7 @@ func (s *story) run(d *datadriven.TestData) (string, error) {
 		return "", nil
 	case "job":
 		j := s.q.Job(id)
-		return fmt.Sprintf("%s starts=%d attempts=%d avoid=%v", j.State, j.Starts, j.Attempts, s.q.Avoid(j)), nil
+		return fmt.Sprintf("%s starts=%d attempts=%d avoid=%v", j.State, j.Starts, j.Attempts, s.q.Avoid(j, s.now)), nil
 	}
 	return "", fmt.Errorf("no command %s", d.Cmd)
 }

@@ -1,0 +1,8 @@
+// Package sim runs the scheduler on an accelerated clock: the same queue, backfill, preemption and placement that decide for
+// a fleet, over a trace of jobs, with nodes that fail.
+//
+// The story in files: trace.go and one importer for each kind of log say which jobs come; generate.go makes jobs like those
+// of five published clusters; cluster.go builds the fleet; faults.go says what breaks, and what a certificate would have
+// caught; run.go is the clock; tally.go measures; report.go, csv.go and html.go show. All is pure: readers and writers are
+// given, chance comes from a seed.
+package sim

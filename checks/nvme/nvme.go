@@ -44,12 +44,21 @@ type Disk struct {
 // Identity names the disk over boots and changed names.
 func (d Disk) Identity() string { return strings.TrimSpace(d.Model + " " + d.Serial) }
 
-// Track fills in what was learned, and learns.
+// Track fills in what was learned, and learns. A disk that is new stands for one that is gone: someone has changed it.
 func Track(learned *[]string, r Reading) Reading {
+	shown := func(id string) bool {
+		return slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.Identity() == id })
+	}
 	for _, d := range r.Disks {
-		if id := d.Identity(); id != "" && d.Err == "" && !slices.Contains(*learned, id) {
-			*learned = append(*learned, id)
+		id := d.Identity()
+		if id == "" || d.Err != "" || slices.Contains(*learned, id) {
+			continue
 		}
+		if i := slices.IndexFunc(*learned, func(l string) bool { return !shown(l) }); i >= 0 {
+			(*learned)[i] = id
+			continue
+		}
+		*learned = append(*learned, id)
 	}
 	r.Learned = slices.Clone(*learned)
 	return r
@@ -67,7 +76,7 @@ func Judge(r Reading, p policy.NVMe) checks.Finding {
 		}
 	} else {
 		for _, id := range r.Learned {
-			if !slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.Identity() == id }) && len(r.Disks) < len(r.Learned) {
+			if !slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.Identity() == id }) {
 				t.Fault(checks.Drain, "disk %s is gone", id)
 			}
 		}

@@ -40,7 +40,6 @@ func TestJudge(t *testing.T) {
 		{"one fewer than policy wants", of(disk("0")), policy.NVMe{Count: 2}, "fail drain", "1 disks, policy wants 2"},
 		{"one that was there is gone", learned(of(disk("0")), "M 0", "M 1"), policy.NVMe{}, "fail drain", "disk M 1 is gone"},
 		{"all are gone, and the class with them", learned(Reading{Have: checks.NotSupported}, "M 0"), policy.NVMe{}, "fail drain", "disk M 0 is gone"},
-		{"one was changed for another", learned(of(disk("2")), "M 1"), policy.NVMe{}, "pass none", ""},
 		{"gone, and policy wants no more", learned(of(disk("0")), "M 0", "M 1"), policy.NVMe{Count: 1}, "pass none", ""},
 		{"dead", of(disk("0", state("dead"))), policy.NVMe{}, "fail drain", "nvme0 (M 0) is dead"},
 		{"being taken away", of(disk("0", state("deleting (no IO)"))), policy.NVMe{}, "fail drain", "is deleting"},
@@ -67,6 +66,16 @@ func TestTrack(t *testing.T) {
 	r := Track(&ids, of(disk("1")))
 	if strings.Join(r.Learned, ",") != "M 0,M 1" || len(ids) != 2 {
 		t.Errorf("learned %q", r.Learned)
+	}
+	if f := Judge(r, policy.NVMe{}); f.Reason != "disk M 0 is gone" {
+		t.Errorf("one is gone: %+v", f)
+	}
+	r = Track(&ids, of(disk("1"), disk("7")))
+	if f := Judge(r, policy.NVMe{}); f.Verdict != checks.Pass || strings.Join(ids, ",") != "M 7,M 1" {
+		t.Errorf("changed for another: %+v, learned %q", f, ids)
+	}
+	if r = Track(&ids, of(disk("1"), disk("7"), disk("8"))); len(r.Learned) != 3 {
+		t.Errorf("one more: learned %q", r.Learned)
 	}
 }
 

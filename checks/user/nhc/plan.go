@@ -146,12 +146,23 @@ func words(s string) map[string]bool {
 	return out
 }
 
+// alike are checks of sites' own that are often seen, and what assay has that may do the same. Source: the NHC templates of
+// NVIDIA/deepops.
+var alike = map[string]string{
+	"check_num_nvme_devices":     "assay's nvme counts the disks: set nvme.count",
+	"check_nvidia_smi_healthmon": "assay's GPU checks ask the driver themselves",
+}
+
 // check says what becomes of a command.
 func (p *planner) check(l Line) Item {
 	name, _, _ := strings.Cut(l.Check, " ")
 	name = strings.Trim(name, "\t")
 	if strings.HasPrefix(name, "check_") && !functions[name] {
-		return Item{Kind: Refused, Why: fmt.Sprintf("NHC has no %s: unless a script of the site's defines it, NHC fails every node that runs the line; if one does, it can go on as %s", name, p.command(l, name))}
+		why := fmt.Sprintf("NHC has no %s: unless a script of the site's defines it, NHC fails every node that runs the line; if one does, it can go on as %s", name, p.command(l, name))
+		if own, ok := alike[name]; ok {
+			why += "; " + own
+		}
+		return Item{Kind: Refused, Why: why}
 	}
 	if b, ok := builtIn[name]; ok && l.Words != nil {
 		if it, ok := b(l.Words[1:]); ok && p.Has(it.needs) {

@@ -29,7 +29,8 @@ type ask struct {
 	height int // of bins
 }
 
-// newAsk makes the tests. A gang that is not valid, or names a reservation that is not there, is an error.
+// newAsk makes the tests. A gang that is not valid, that names a reservation which is not there, or sets of nodes made for
+// another tree, is an error.
 func newAsk(s *Snapshot, g *Gang) (*ask, error) {
 	if err := g.Valid(); err != nil {
 		return nil, err
@@ -45,7 +46,17 @@ func newAsk(s *Snapshot, g *Gang) (*ask, error) {
 		a.height = g.SegmentHeight
 	}
 	a.need = g.Nodes / a.lump
-	return a, a.reserve()
+	if err := a.reserve(); err != nil {
+		return nil, err
+	}
+	for _, sets := range [][]*NodeSet{a.with, a.without} {
+		for _, set := range sets {
+			if set == nil || set.lay.tree != s.lay.tree {
+				return nil, &GangError{g.ID, "nodes", "a set of nodes that was made for another topology"}
+			}
+		}
+	}
+	return a, nil
 }
 
 // reserve adds what reservations say: one that the gang names lets it on its nodes alone, any other keeps it off while

@@ -24,7 +24,7 @@ var shapes = []*topo.Shape{
 // anyGang draws a gang; not every one is valid.
 func anyGang(t *rapid.T, id string) Gang {
 	g := Gang{
-		ID: id, Nodes: rapid.IntRange(1, 6).Draw(t, "nodes"), GPUs: rapid.SampledFrom([]int{0, 0, 8, 4, 2, 1}).Draw(t, "gpus"),
+		ID: id, Nodes: rapid.SampledFrom([]int{1, 1, 2, 2, 3, 4, 6}).Draw(t, "nodes"), GPUs: rapid.SampledFrom([]int{0, 0, 8, 4, 4, 2, 2, 1, 1}).Draw(t, "gpus"),
 		Limit: rapid.SampledFrom([]time.Duration{0, 10 * time.Minute, 3 * time.Hour}).Draw(t, "limit"),
 		Level: rapid.SampledFrom([]checks.Level{checks.NoLevel, checks.NoLevel, checks.Standard}).Draw(t, "level"),
 		Near:  rapid.SampledFrom([]Nearness{Closest, Closest, Required, Preferred, Anywhere}).Draw(t, "near"),
@@ -62,6 +62,13 @@ func anyGang(t *rapid.T, id string) Gang {
 // facts; a snapshot handed out before has not changed; and every place that Place finds is whole, certified for long
 // enough, free, and fits by Fits.
 func TestWalk(t *testing.T) {
+	asked, had, moved := 0, 0, 0
+	defer func() {
+		t.Logf("%d gangs placed of %d, %d swaps", had, asked, moved)
+		if had < asked/10 || moved == 0 {
+			t.Errorf("only %d gangs of %d were placed, and %d swapped: the walk proves little", had, asked, moved)
+		}
+	}()
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 6).Draw(t, "leaves")
 		sizes[0]++ // a tree has a node
@@ -84,7 +91,7 @@ func TestWalk(t *testing.T) {
 		for step := range rapid.IntRange(1, 25).Draw(t, "steps") {
 			before := f.Snapshot()
 			facts := rebuilt(t, before)
-			switch rapid.IntRange(0, 9).Draw(t, "event") {
+			switch rapid.IntRange(0, 16).Draw(t, "event") {
 			case 0:
 				certify(t, f, node.Draw(t, "node"))
 			case 1:
@@ -110,6 +117,7 @@ func TestWalk(t *testing.T) {
 			default:
 				g := anyGang(t, fmt.Sprint("g", step))
 				p := Place(before, g)
+				asked++
 				if again := Place(facts.View(), g); !reflect.DeepEqual(again, p) {
 					t.Fatalf("%+v: placed %v, and on the rebuilt snapshot %v", g, p, again)
 				}
@@ -117,6 +125,7 @@ func TestWalk(t *testing.T) {
 					refused(t, before, g, p)
 					break
 				}
+				had++
 				placed(t, before, g, p)
 				if err := f.Start(&Running{ID: g.ID, Nodes: p.Nodes, Start: f.View().Now()}); err != nil {
 					t.Fatalf("%+v: %v does not start: %v", g, p, err)
@@ -137,7 +146,9 @@ func TestWalk(t *testing.T) {
 			t.Fatalf("the fingerprint changed:\n%s\n%s", saved, back.Save())
 		}
 		if len(ids) > 0 {
-			swapped(t, f, ids[0], gangs[ids[0]])
+			if swapped(t, f, ids[0], gangs[ids[0]]) {
+				moved++
+			}
 		}
 	})
 }
@@ -148,8 +159,8 @@ func certify(t *rapid.T, f *Fleet, i int32) {
 		return
 	}
 	c := Certificate{
-		Serial: 1, Level: rapid.SampledFrom([]checks.Level{checks.QuickMIG, checks.Quick, checks.Standard}).Draw(t, "level"),
-		GPUs:   n.Shape.All() &^ (1 << rapid.SampledFrom([]int{31, 31, 31, 0, 1}).Draw(t, "uncovered")),
+		Serial: 1, Level: rapid.SampledFrom([]checks.Level{checks.Quick, checks.Standard, checks.Quick, checks.Standard, checks.QuickMIG}).Draw(t, "level"),
+		GPUs:   n.Shape.All() &^ (1 << rapid.SampledFrom([]int{31, 31, 31, 31, 31, 31, 31, 0, 1}).Draw(t, "uncovered")),
 		Issued: f.View().Now().Add(-time.Duration(rapid.IntRange(0, 150).Draw(t, "age")) * time.Minute),
 	}
 	c.Expires = c.Issued.Add(6 * time.Hour)
@@ -207,7 +218,7 @@ func refused(t *rapid.T, s *Snapshot, g Gang, p Plan) {
 
 // swapped takes a node from the gang and looks for another. What Swap finds must keep what Place promised, leave the
 // other ranks where they are, and never be the node that was lost.
-func swapped(t *rapid.T, f *Fleet, id string, g Gang) {
+func swapped(t *rapid.T, f *Fleet, id string, g Gang) bool {
 	t.Helper()
 	held := f.Work(id).Nodes
 	k := rapid.IntRange(0, len(held)-1).Draw(t, "lost")
@@ -217,7 +228,7 @@ func swapped(t *rapid.T, f *Fleet, id string, g Gang) {
 		if p.Refused == nil {
 			t.Fatalf("%+v: no swap and no reason", g)
 		}
-		return
+		return false
 	}
 	if err := FitsSwap(f.View(), g, held, p); err != nil {
 		t.Fatalf("%+v on %v: swapped to %v, but: %v", g, held, p.Nodes, err)
@@ -231,4 +242,38 @@ func swapped(t *rapid.T, f *Fleet, id string, g Gang) {
 	if err := f.Start(&Running{ID: id, Nodes: p.Nodes}); err != nil {
 		t.Fatal(err)
 	}
+	return true
+}
+
+// FuzzLoad reads anything: what is a saved snapshot comes back the same, and answers.
+func FuzzLoad(f *testing.F) {
+	fl := certified(f, treeOf([]int{2, 3}, 1, 2), shapes[4])
+	fl.Bar(1, Bar{Why: "lost", Since: epoch, By: "alice"})
+	fl.Reserve(Reservation{Name: "maint", Start: epoch, Nodes: fl.View().Set(2), Nobody: true})
+	if err := fl.Start(&Running{ID: "a", Nodes: []Take{{Node: 0, GPUs: 0b100}, {Node: 3, Part: Part{Kind: MIG, Slots: 1, Units: 1, Memory: 10}}}}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(fl.View().Save())
+	f.Add([]byte(`{"version":1,"topology":"SwitchName=a Nodes=n1","order":["n1"],"shapes":[{"gpus":40}],"nodes":[{"n":0,"s":0}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Load(data)
+		if err != nil {
+			return
+		}
+		saved := s.Save()
+		again, err := Load(saved)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, saved)
+		}
+		if string(again.Save()) != string(saved) {
+			t.Fatalf("%s came back as %s", saved, again.Save())
+		}
+		for _, g := range []Gang{{ID: "g", Nodes: 2}, {ID: "g", Nodes: 1, Share: Share{Kind: MIG, Profile: "1g.10gb"}}} {
+			if p := Place(s, g); p.OK() {
+				if err := Fits(s, g, p); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/backfill"
@@ -28,6 +27,8 @@ type Options struct {
 	CertLife   int64 // seconds that a certificate lasts
 	// Progress is told now and then how many of the jobs are done.
 	Progress func(done, all int)
+	// Stop ends a run early with the error it returns; nil: nothing does.
+	Stop func() error
 	// Runs is how often a job is started before it is given up.
 	Runs int
 }
@@ -83,6 +84,11 @@ func Run(t *Trace, o Options) (*Result, error) {
 	}
 	for r.clock.Len() > 0 && r.done < len(r.work) {
 		e := r.clock.next()
+		if o.Stop != nil {
+			if err := o.Stop(); err != nil {
+				return nil, err
+			}
+		}
 		r.tally.advance(r, e.at)
 		r.now = e.at
 		if err := r.happen(e); err != nil {
@@ -108,6 +114,9 @@ func newRun(t *Trace, o Options) (*run, error) {
 	}
 	r := &run{o: o, trace: t, c: c, chance: chance(o.Seed), planAt: never, wakeAt: never, within: map[string]*scheduler.NodeSet{}}
 	cfg := queue.DefaultConfig(len(o.Nodes), 8, 8)
+	if o.Policy == "fifo" {
+		cfg.Weights = queue.Weights{} // in the order of their coming, and by nothing else
+	}
 	tree, err := accounts(t)
 	if err != nil {
 		return nil, err
@@ -311,6 +320,3 @@ func (r *run) carry(starts []cycle.Start) error {
 	}
 	return nil
 }
-
-// date is a second of the run for people.
-func date(s int64) string { return (time.Duration(s) * time.Second).String() }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -103,7 +102,7 @@ func FuzzRead(f *testing.F) {
 		last := int64(0)
 		for i, j := range trace.Jobs {
 			if j.ID != int64(i+1) || j.Submit < last || j.Nodes < 1 || (j.GPUs < 1) == (j.Share < 1) || j.GPUs > 32 || j.Share > 100 || !trace.FillOrder && j.Run < 1 {
-				t.Fatal(fmt.Sprintf("%+v", j))
+				t.Fatalf("%+v", j)
 			}
 			last = j.Submit
 		}

@@ -23,9 +23,9 @@ const (
 // own says of a product that its thermal limits are those its driver gives.
 var own = Fact{What: "core and memory limits, °C", Value: "the GPU's own", Source: srcOwn}
 
-// hgx is what HGX boards have in common.
+// hgx is what HGX boards have in common. A node that shows four may be half of a board, with links off.
 func hgx(name string, sku []string, facts ...Fact) Profile {
-	return Profile{Name: name, SKU: sku, Sizes: []int{1, 2, 4, 8}, Board: []int{4, 8},
+	return Profile{Name: name, SKU: sku, Sizes: []int{1, 2, 4, 8}, Board: []int{8},
 		Facts: append([]Fact{{What: "GPUs a node", Value: "8 or 4; 1 and 2 in virtual machines", Source: srcHGX}}, facts...)}
 }
 

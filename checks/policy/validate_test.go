@@ -88,6 +88,9 @@ func TestValidate(t *testing.T) {
 		{"a share that is no number", func(p *Policy) { p.Guard.StormShare = math.NaN() }, "guard.storm_share: NaN"},
 		{"less a day than an hour", func(p *Policy) { p.Guard.FleetDayShare = 0.01 }, "guard.fleet_day_share: 0.01: below fleet_hour_share, 0.02"},
 		{"a storm of no node", func(p *Policy) { p.Guard.StormNodes = 0 }, "guard.storm_nodes: 0"},
+		{"a baseline of one node", func(p *Policy) { p.Baseline.MinNodes = 1 }, "baseline.min_nodes: 1: want 2 or more"},
+		{"a baseline of half", func(p *Policy) { p.Baseline.Share = 0.5 }, "baseline.share: 0.5: want a share above 0.5"},
+		{"a baseline of more than all", func(p *Policy) { p.Baseline.Share = 1.005 }, "baseline.share: 1.005"},
 		{"a drain that does what does not exist", func(p *Policy) { p.Lifecycle.DrainJob = "ask" }, `lifecycle.drain_job: "ask": want one of [wait requeue kill]`},
 		{"a deadline before now", func(p *Policy) { p.Lifecycle.RebootDeadline = -1 }, "lifecycle.reboot_deadline: -1ns"},
 		{"a level that does not exist", func(p *Policy) { p.Lifecycle.HardCaseLevel = "deep" }, `lifecycle.hard_case_level: "deep"`},
@@ -147,6 +150,16 @@ func TestNoFieldGoesUnchecked(t *testing.T) {
 		}
 	}
 	walk("", func(p *Policy) reflect.Value { return reflect.ValueOf(p).Elem() }, reflect.TypeFor[Policy]())
+}
+
+func TestABaselineMayBeAllNodesOrJustOverHalf(t *testing.T) {
+	for _, share := range []float64{0.505, 1} {
+		p := Default()
+		p.Baseline.Share = share
+		if fs := Validate(p); len(fs) > 0 {
+			t.Errorf("%v: %v", share, fs)
+		}
+	}
 }
 
 func TestEveryFaultAtOnceByPath(t *testing.T) {

@@ -41,10 +41,12 @@ func demoCommand() *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run a control plane and eight simulated nodes, break three, and tell what happens",
+		Short: "Run a control plane and eight simulated nodes, break four, and tell what happens",
 		Long: `demo starts assayd with an embedded etcd and eight agents on simulated hardware, all of them the real programs, in a
 directory of its own. It enrols the nodes as an administrator would, breaks two of them, and narrates until one is back in
-service and the other waits for a person; a third has faults that no log tells of. It leaves nothing behind, unless --keep is given: then it runs on until Ctrl-C.`,
+service and the other waits for a person. A third has faults that no log tells of, a fourth computes wrong numbers while every
+sensor is green. At the end a gang runs around them. It leaves nothing behind, unless --keep is given: then it runs on until
+Ctrl-C.`,
 		Example: "  make demo\n  assayd demo --keep",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -92,7 +94,7 @@ func demo(ctx, forever context.Context, bin, dir string, keep bool) (err error) 
 		}
 	}()
 	d := &demonstration{narrator: n, lab: l, names: names}
-	for _, step := range []func(context.Context) error{d.bringUp, d.breakTwo, d.follow, d.quiet, d.conclude} {
+	for _, step := range []func(context.Context) error{d.bringUp, d.breakTwo, d.follow, d.quiet, d.wrong, d.conclude, d.gang} {
 		if err := step(ctx); err != nil {
 			return err
 		}

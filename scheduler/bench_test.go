@@ -253,3 +253,23 @@ func BenchmarkGrowth(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSmall places gangs of a quarter and of half of the fleet on the sizes that Kueue's BenchmarkTASFlavorAssignment
+// has: three levels, 100, 500 and 2,500 nodes.
+func BenchmarkSmall(b *testing.B) {
+	for _, n := range []int{100, 500, 2500} {
+		s := certified(b, large(b, n), eight).Snapshot()
+		for _, part := range []int{4, 2} {
+			b.Run(fmt.Sprintf("nodes=%d/gang=%d", n, n/part), func(b *testing.B) {
+				b.ReportAllocs()
+				busyTime(b, func() {
+					for range b.N {
+						if p := Place(s, Gang{ID: "g", Nodes: n / part, GPUs: 8}); !p.OK() {
+							b.Fatal(p.Refused)
+						}
+					}
+				})
+			})
+		}
+	}
+}

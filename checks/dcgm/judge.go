@@ -279,7 +279,9 @@ func (j *judge) troubles() {
 		open("the diagnostic ran no test")
 	}
 	// An error that asks for something, or a test without an answer, is reason enough for a status that is not 0.
-	faulty := slices.ContainsFunc(j.found, func(f checks.Finding) bool { return f.Code != 0 || f.Verdict == checks.Fail || f.Verdict == checks.Unknown })
+	faulty := slices.ContainsFunc(j.found, func(f checks.Finding) bool {
+		return f.Code != 0 || f.Verdict == checks.Fail || f.Verdict == checks.Unknown
+	})
 	if statusOf(r.Overall) == Failed && !faulty {
 		open("the overall result is a failure, and no test says why")
 	}

@@ -45,13 +45,17 @@ func (d DCGM) Diag(level int) time.Duration {
 	return 0
 }
 
-func (v *validator) dcgm(d DCGM) {
+// dcgm checks the section; screen is how long a screen may take.
+func (v *validator) dcgm(d DCGM, screen Duration) {
 	oneOf(v, "dcgm.health", d.Health, "off", "standalone", "embedded")
 	v.within("dcgm.every", d.Every, time.Second, day)
 	v.within("dcgm.settle", d.Settle, 0, time.Hour)
 	v.within("dcgm.deadline", d.Deadline, time.Second, 10*time.Minute)
 	if d.Screen < 0 || d.Screen > 4 {
 		v.add("dcgm.screen", "%d: want 1 to 4, or 0 for none", d.Screen)
+	}
+	if most := d.Diag(d.Screen); most > screen.D() {
+		v.add("dcgm.screen", "level %d may take %s, by dcgm.r%d, and a screen %s, by lifecycle.screen_deadline", d.Screen, Duration(most), d.Screen, screen)
 	}
 	for i, r := range []Duration{d.R1, d.R2, d.R3, d.R4} {
 		v.within(fmt.Sprintf("dcgm.r%d", i+1), r, time.Second, day)

@@ -38,7 +38,7 @@ func (v *validator) values(p Policy) {
 	v.xid(p.XID)
 	v.aer(p.AER)
 	v.hostLog(p.HostLog)
-	v.dcgm(p.DCGM)
+	v.dcgm(p.DCGM, p.Lifecycle.ScreenDeadline)
 	v.golden(p.Golden)
 	v.baseline(p.Baseline)
 	v.userChecks(p.UserChecks)

@@ -61,6 +61,7 @@ func TestValidate(t *testing.T) {
 		{"a golden record that nobody stands for", func(p *Policy) {
 			p.Golden.Records = []GoldenRecord{{Kernel: "0123456789abcdef0123456789abcdef", Capability: 90}}
 		}, "golden.records[0].by: missing"},
+		{"a level of the diagnostic that takes longer than a screen may", func(p *Policy) { p.DCGM.Screen = 3 }, "dcgm.screen: level 3 may take 1h30m, by dcgm.r3, and a screen 30m, by lifecycle.screen_deadline"},
 		{"a DCGM code that does not exist", func(p *Policy) { p.DCGM.Actions = map[int]string{0: "none"} }, "dcgm.actions.0: want a DCGM error code"},
 		{"a DCGM code's action that does not exist", func(p *Policy) { p.DCGM.Actions = map[int]string{52: "explode"} }, `dcgm.actions.52: action "explode"`},
 		{"a user check without a command", user(func(u *UserCheck) { u.Command = nil }), "user_checks.scratch.command: want an executable"},

@@ -12,6 +12,7 @@ import (
 	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/clocks"
+	"github.com/assay-gpu/assay/checks/counter"
 	"github.com/assay-gpu/assay/checks/cpu"
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
@@ -105,7 +106,7 @@ func wellSnapshot() catalog.Snapshot {
 		s.GPUs = append(s.GPUs, catalog.GPUState{
 			GPU: g, ECC: ecc.Reading{Have: checks.Read, Enabled: true, HaveSRAM: checks.Read}, RowRemap: rowremap.Reading{Have: checks.Read}, Recovery: recovery.Reading{Have: checks.Read},
 			// The rest it does not have, so that a story is about what it sets.
-			Retired: retired.Reading{Have: checks.NotSupported}, NVLink: nvlink.Reading{Have: checks.NotSupported}, PCIe: pcie.Reading{Have: checks.NotSupported},
+			Retired: retired.Reading{Have: checks.NotSupported}, NVLink: nvlink.Reading{Have: checks.NotSupported}, PCIe: pcie.Reading{Have: checks.NotSupported, Replays: counter.Reading{Have: checks.NotSupported}},
 			Clocks: clocks.Reading{Have: checks.NotSupported}, Thermal: thermal.Reading{Core: thermal.Degrees{Have: checks.NotSupported}},
 			Modes:  modes.Reading{HavePersistence: checks.NotSupported, HaveCompute: checks.NotSupported, HaveMIG: checks.NotSupported},
 			Fabric: fabric.Reading{Have: checks.NotSupported}, Leftover: leftover.Reading{Have: checks.Read},

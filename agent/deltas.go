@@ -6,6 +6,8 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/nvlink"
+	"github.com/assay-gpu/assay/checks/pcie"
 )
 
 // A Baseline is what the counters stood at when a job's prolog passed.
@@ -25,7 +27,11 @@ type GPUCounters struct {
 	HaveRemap           bool   `json:"have_remap"`
 	Correctable         int    `json:"correctable"`   // rows remapped after correctable errors
 	Uncorrectable       int    `json:"uncorrectable"` // rows remapped after uncorrectable errors
-	Processes           []int  `json:"processes"`     // ids of what computed on it; nil when not read
+	HaveLinks           bool   `json:"have_links"`
+	LinkErrors          uint64 `json:"link_errors"` // replays, recoveries and CRC errors of all NVLinks, since driver load
+	HaveReplays         bool   `json:"have_replays"`
+	Replays             uint64 `json:"replays"`   // of the PCIe link, since driver load
+	Processes           []int  `json:"processes"` // ids of what computed on it; nil when not read
 }
 
 // Counters takes a snapshot's counters as a baseline.
@@ -37,6 +43,8 @@ func Counters(s catalog.Snapshot) []GPUCounters {
 			HaveECC: g.ECC.Have == checks.Read, VolatileCorrected: g.ECC.VolatileCorrected, VolatileUncorrected: g.ECC.VolatileUncorrected,
 			HaveRemap: g.RowRemap.Have == checks.Read, Correctable: g.RowRemap.Correctable, Uncorrectable: g.RowRemap.Uncorrectable,
 		}
+		c.LinkErrors, c.HaveLinks = g.NVLink.Errors()
+		c.Replays, c.HaveReplays = g.PCIe.Replays.Now, g.PCIe.Replays.Have == checks.Read
 		if g.Leftover.Have == checks.Read {
 			c.Processes = append([]int{}, g.Leftover.PIDs()...)
 		}
@@ -64,9 +72,10 @@ func Deltas(base *Baseline, now catalog.Snapshot, uuids []string) []checks.Findi
 
 func gpuDeltas(base *Baseline, now catalog.Snapshot, g catalog.GPUState) []checks.Finding {
 	ecc, remap := checks.Finding{Check: "ecc"}, checks.Finding{Check: "rowremap"}
+	links, bus := checks.Finding{Check: nvlink.ID}, checks.Finding{Check: pcie.ID}
 	unknown := func(why string) []checks.Finding {
-		ecc.Reason, remap.Reason = why, why
-		return []checks.Finding{ecc, remap}
+		ecc.Reason, remap.Reason, links.Reason, bus.Reason = why, why, why, why
+		return []checks.Finding{ecc, remap, links, bus}
 	}
 	if base == nil {
 		return unknown("no baseline from the job's prolog")
@@ -85,13 +94,21 @@ func gpuDeltas(base *Baseline, now catalog.Snapshot, g catalog.GPUState) []check
 	judgeDelta(&remap, b.HaveRemap, n.HaveRemap,
 		delta{"rows remapped after uncorrectable errors", uint64(max(b.Uncorrectable, 0)), uint64(max(n.Uncorrectable, 0))},
 		delta{"rows remapped after correctable errors", uint64(max(b.Correctable, 0)), uint64(max(n.Correctable, 0))})
+	judgeDelta(&links, b.HaveLinks, n.HaveLinks, delta{"NVLink errors", b.LinkErrors, n.LinkErrors})
+	judgeDelta(&bus, b.HaveReplays, n.HaveReplays, delta{"PCIe replays", b.Replays, n.Replays})
+	if g.NVLink.Have == checks.NotSupported || g.NVLink.Have == checks.Read && len(g.NVLink.Links) == 0 {
+		links.Verdict, links.Reason = checks.NotApplicable, "this GPU has no NVLink"
+	}
+	if g.PCIe.Replays.Have == checks.NotSupported {
+		bus.Verdict, bus.Reason = checks.NotApplicable, "this GPU counts no PCIe replays"
+	}
 	if g.ECC.Have == checks.NotSupported {
 		ecc.Verdict, ecc.Reason = checks.NotApplicable, "this GPU counts no ECC errors"
 	}
 	if g.RowRemap.Have == checks.NotSupported {
 		remap.Verdict, remap.Reason = checks.NotApplicable, "this GPU remaps no rows"
 	}
-	return []checks.Finding{ecc, remap}
+	return []checks.Finding{ecc, remap, links, bus}
 }
 
 type delta struct {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/counter"
 	"github.com/assay-gpu/assay/checks/leftover"
+	"github.com/assay-gpu/assay/checks/nvlink"
 )
 
 func TestDeltas(t *testing.T) {
@@ -19,6 +21,11 @@ func TestDeltas(t *testing.T) {
 		}
 		return b
 	}
+	linkErrors := func(n uint64) nvlink.Reading {
+		none := counter.Reading{Have: checks.NotSupported}
+		return nvlink.Reading{Have: checks.Read, Links: []nvlink.Link{{Have: checks.Read, Replay: counter.Of(n - 1), Recovery: counter.Of(1), CRC: none}}}
+	}
+	linked := base(func(b *Baseline) { b.GPUs[0].HaveLinks, b.GPUs[0].LinkErrors = true, 7 })
 	for _, c := range []struct {
 		name  string
 		base  *Baseline
@@ -32,6 +39,12 @@ func TestDeltas(t *testing.T) {
 		{"one corrected error is watched", base(nil), func(s *catalog.Snapshot) { s.GPUs[0].ECC.VolatileCorrected = 1 }, "ecc", checks.Pass, checks.Watch, "1 corrected errors"},
 		{"uncorrected too", base(nil), func(s *catalog.Snapshot) { s.GPUs[0].ECC.VolatileUncorrected = 2 }, "ecc", checks.Pass, checks.Watch, "2 uncorrected"},
 		{"a remap", base(nil), func(s *catalog.Snapshot) { s.GPUs[0].RowRemap.Correctable = 1 }, "rowremap", checks.Pass, checks.Watch, "1 rows"},
+		{"no NVLink to count on", base(nil), func(*catalog.Snapshot) {}, "nvlink", checks.NotApplicable, checks.None, "no NVLink"},
+		{"NVLinks at rest", linked, func(s *catalog.Snapshot) { s.GPUs[0].NVLink = linkErrors(7) }, "nvlink", checks.Pass, checks.None, "no new errors"},
+		{"NVLink errors are watched", linked, func(s *catalog.Snapshot) { s.GPUs[0].NVLink = linkErrors(9) }, "nvlink", checks.Pass, checks.Watch, "2 NVLink errors while the job ran"},
+		{"NVLinks that were not read", linked, func(s *catalog.Snapshot) { s.GPUs[0].NVLink = nvlink.Reading{} }, "nvlink", checks.Unknown, checks.None, "not read"},
+		{"no replays counted", base(nil), func(s *catalog.Snapshot) { s.GPUs[0].PCIe.Replays.Have = checks.NotSupported }, "pcie", checks.NotApplicable, checks.None, "counts no PCIe replays"},
+		{"PCIe replays are watched", base(func(b *Baseline) { b.GPUs[0].HaveReplays, b.GPUs[0].Replays = true, 4 }), func(s *catalog.Snapshot) { s.GPUs[0].PCIe.Replays = counter.Of(9) }, "pcie", checks.Pass, checks.Watch, "5 PCIe replays"},
 		{"no baseline", nil, func(*catalog.Snapshot) {}, "ecc", checks.Unknown, checks.None, "no baseline"},
 		{"a boot between", base(func(b *Baseline) { b.BootID = "boot-0" }), func(*catalog.Snapshot) {}, "ecc", checks.Unknown, checks.None, "booted"},
 		{"a counter that fell", base(func(b *Baseline) { b.GPUs[0].VolatileCorrected = 5 }), func(*catalog.Snapshot) {}, "ecc", checks.Unknown, checks.None, "was reset"},
@@ -43,7 +56,7 @@ func TestDeltas(t *testing.T) {
 		snap := wellSnapshot()
 		c.now(&snap)
 		fs := Deltas(c.base, snap, []string{"GPU-a"})
-		if len(fs) != 2 {
+		if len(fs) != 4 {
 			t.Errorf("%s: %d findings for one GPU", c.name, len(fs))
 			continue
 		}

@@ -222,3 +222,28 @@ func TestJudgeByRelation(t *testing.T) {
 func TestThreeFixtures(t *testing.T) {
 	checktest.Three(t, ID, Judge(node(8, sxm, 18, 18), limits), Judge(node(8, sxm, 18, 0), limits), Judge([]GPU{{GPU: checks.GPU{UUID: "GPU-1"}}}, limits))
 }
+
+func TestUpAndErrors(t *testing.T) {
+	r := node(1, sxm, 4, 3)[0].Reading
+	for i := range r.Links {
+		l := &r.Links[i]
+		l.Replay, l.Recovery, l.CRC = counter.Of(1), counter.Of(10), counter.Of(100)
+	}
+	r.Links[3].CRC = counter.Reading{Have: checks.NotSupported}
+	if n, known := r.Errors(); n != 344 || !known {
+		t.Errorf("%d errors, known %t", n, known)
+	}
+	if n, known := r.Up(); n != 3 || !known {
+		t.Errorf("%d up, known %t", n, known)
+	}
+	r.Links[0].CRC.Have, r.Links[1].Have = checks.Unread, checks.Unread
+	if _, known := r.Errors(); known {
+		t.Error("a sum of what was not all read")
+	}
+	if _, known := r.Up(); known {
+		t.Error("a count of what was not all read")
+	}
+	if _, known := (Reading{}).Errors(); known {
+		t.Error("a sum of nothing")
+	}
+}

@@ -69,3 +69,21 @@ func (b BER) Value() float64 {
 	}
 	return float64(b.Mantissa) * math.Pow10(-b.Exponent)
 }
+
+// Errors adds up what all links have counted since the driver was loaded; known is false when any counter was not read.
+func (r Reading) Errors() (n uint64, known bool) {
+	if r.Have != checks.Read {
+		return 0, false
+	}
+	for _, l := range r.Links {
+		for _, c := range []counter.Reading{l.Replay, l.Recovery, l.CRC} {
+			switch c.Have {
+			case checks.Read:
+				n += c.Now
+			case checks.Unread:
+				return 0, false
+			}
+		}
+	}
+	return n, true
+}

@@ -36,6 +36,15 @@ func TestRealDriver(t *testing.T) {
 			if g.ECC.Have == checks.Unread || g.RowRemap.Have == checks.Unread || g.Recovery.Have == checks.Unread {
 				t.Errorf("unread: %+v", g)
 			}
+			if g.NVLink.Have == checks.Unread || g.Clocks.Have != checks.Read || g.Thermal.Core.Have != checks.Read || g.Fabric.Have == checks.Unread ||
+				g.Modes.HavePersistence != checks.Read || g.Modes.HaveCompute != checks.Read || g.Leftover.Have == checks.Unread {
+				t.Errorf("unread: %+v", g)
+			}
+			for i, l := range g.NVLink.Links {
+				if l.Have == checks.Unread {
+					t.Errorf("link %d unread: %+v", i, l)
+				}
+			}
 		}
 	}
 	if r := s.Stats().Restarts; len(r) != 0 {

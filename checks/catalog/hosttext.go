@@ -35,7 +35,7 @@ func hostChecks() []Check {
 node before; one that was never cabled does not apply. Down for some minutes, or down and up again several times in
 half a day, is a fault; the latter stays one until the node boots or a person clears it. So is a rate below what policy
 names or the port has had. Counters count by their rise within a whole window; link_downed that recovers is not believed
-a second time in the same boot. A counter that stands at its greatest value says so.`,
+a second time in the same boot. So is a driver whose files do not come back. A counter that stands at its greatest value says so.`,
 			Source:     "/sys/class/infiniband; leptonai/gpud (drop, flap), NVIDIA/NVSentinel nic-health-monitor, Azure/cyclecloud-healthagent (counters, strikes)",
 			Applies:    "nodes with RDMA ports; virtual functions are left out",
 			Action:     "drain; fix_config for a port switched off; watch",
@@ -59,7 +59,7 @@ An interface that was never up, or that a person has switched off and that was n
 		{
 			ID: mounts.ID, Title: "the file systems are there, writable, answering and not full", Unit: "bytes, inodes, seconds",
 			Doc: `Asks every real file system for its size, each in a thread of its own: one that does not answer is named, and is a fault
-after a minute. One that policy names must be there, of its type and size. A local one that was writable on this node and
+after a minute; one that answers with an error is one at once. One that policy names must be there, of its type and size. A local one that was writable on this node and
 is read-only now has met errors. A full local one is a fault; a full network one is everybody's, and is watched.`,
 			Source:  "/proc/1/mounts, statfs(2); mej/nhc check_fs_*, facebookresearch/gcm check-storage, leptonai/gpud disk",
 			Applies: "every node",

@@ -17,6 +17,9 @@ func Judge(id string, r Reading, p policy.Ports) []checks.Finding {
 	switch r.Have {
 	case checks.NotSupported, checks.Read:
 	default:
+		if r.HungFor >= p.Drop.D() {
+			return []checks.Finding{node(id, checks.Fail, checks.Drain, "the driver of the ports has not answered for %s", r.HungFor.Round(time.Second))}
+		}
 		return []checks.Finding{node(id, checks.Unknown, checks.None, "ports not read%s", because(r.Err))}
 	}
 	var out []checks.Finding

@@ -25,6 +25,7 @@ const (
 type Reading struct {
 	Have     checks.Availability `json:"have"` // NotSupported: the kernel shows no such class
 	Err      string              `json:"err,omitempty"`
+	HungFor  time.Duration       `json:"hung_for,omitempty"`  // for how long the class's files have not come back; 0: they did
 	Ports    []Port              `json:"ports,omitempty"`     // by name
 	ShortFor time.Duration       `json:"short_for,omitempty"` // for how long fewer ports have been up than policy wants; Track fills it
 }

@@ -118,6 +118,8 @@ func TestJudgeNode(t *testing.T) {
 	}{
 		{"never read", Reading{}, 0, "unknown none", "ports not read", 1},
 		{"could not be read", Reading{Err: "permission denied"}, 2, "unknown none", "ports not read: permission denied", 1},
+		{"the driver does not answer", Reading{Err: "infiniband: not read within 5s", HungFor: 4*minute - time.Second}, 0, "unknown none", "not read within 5s", 1},
+		{"the driver has not answered for long enough", Reading{Err: "infiniband: not read within 4m", HungFor: 4 * minute}, 0, "fail drain", "has not answered for 4m0s", 1},
 		{"no such class", Reading{Have: checks.NotSupported}, 0, "not_applicable none", "the node shows no such port", 1},
 		{"no port of the class", Reading{Have: checks.Read}, 0, "not_applicable none", "the node shows no such port", 1},
 		{"as many as policy wants", Reading{Have: checks.Read, Ports: two}, 2, "pass none", "up", 2},

@@ -65,33 +65,37 @@ func (p *Probe) Read(ctx context.Context, limit time.Duration, pol policy.Policy
 		defer mu.Unlock()
 		maps.Copy(all, t)
 	}
-	group(ctx, p, &wg, keep, "infiniband", &h.Infiniband.Err, func(r *recorder) func() {
+	group(ctx, p, &wg, keep, "infiniband", &h.Infiniband.Err, &h.Infiniband.HungFor, func(r *recorder) func() {
 		got := p.infiniband(r, pol.Infiniband)
 		return func() { h.Infiniband = got }
 	})
-	group(ctx, p, &wg, keep, "ethernet", &h.Ethernet.Err, func(r *recorder) func() {
+	group(ctx, p, &wg, keep, "ethernet", &h.Ethernet.Err, &h.Ethernet.HungFor, func(r *recorder) func() {
 		got := p.ethernet(r, pol.Ethernet)
 		return func() { h.Ethernet = got }
 	})
-	group(ctx, p, &wg, keep, "memory", &h.Memory.Err, func(r *recorder) func() { got := memoryOf(r); return func() { h.Memory = got } })
-	group(ctx, p, &wg, keep, "cpu", &h.CPU.Err, func(r *recorder) func() { got := cpuOf(r); return func() { h.CPU = got } })
-	group(ctx, p, &wg, keep, "processes", &h.Processes.Err, func(r *recorder) func() { got := processesOf(r, &p.threads); return func() { h.Processes = got } })
-	group(ctx, p, &wg, keep, "kernel", &h.Kernel.Err, func(r *recorder) func() { got := kernelOf(r); return func() { h.Kernel = got } })
-	group(ctx, p, &wg, keep, "nvme", &h.NVMe.Err, func(r *recorder) func() { got := nvmeOf(r); return func() { h.NVMe = got } })
-	group(ctx, p, &wg, keep, "timesync", &h.TimeSync.Err, func(r *recorder) func() { got := timesyncOf(r); return func() { h.TimeSync = got } })
+	group(ctx, p, &wg, keep, "memory", &h.Memory.Err, nil, func(r *recorder) func() { got := memoryOf(r); return func() { h.Memory = got } })
+	group(ctx, p, &wg, keep, "cpu", &h.CPU.Err, nil, func(r *recorder) func() { got := cpuOf(r); return func() { h.CPU = got } })
+	group(ctx, p, &wg, keep, "processes", &h.Processes.Err, nil, func(r *recorder) func() { got := processesOf(r, &p.threads); return func() { h.Processes = got } })
+	group(ctx, p, &wg, keep, "kernel", &h.Kernel.Err, nil, func(r *recorder) func() { got := kernelOf(r); return func() { h.Kernel = got } })
+	group(ctx, p, &wg, keep, "nvme", &h.NVMe.Err, nil, func(r *recorder) func() { got := nvmeOf(r); return func() { h.NVMe = got } })
+	group(ctx, p, &wg, keep, "timesync", &h.TimeSync.Err, nil, func(r *recorder) func() { got := timesyncOf(r); return func() { h.TimeSync = got } })
 	wg.Go(func() { h.Mounts = p.mounts(ctx, keep, pol.Mounts) })
 	wg.Wait()
 	return h, all
 }
 
 // group reads one group beside the others. f returns what puts its reading in place; a group that did not come back
-// leaves the reading unread, with the reason in errText.
-func group(ctx context.Context, p *Probe, wg *sync.WaitGroup, keep func(Texts), name string, errText *string, f func(*recorder) func()) {
+// leaves the reading unread, with the reason in errText and for how long in hungFor, unless that is nil.
+func group(ctx context.Context, p *Probe, wg *sync.WaitGroup, keep func(Texts), name string, errText *string, hungFor *time.Duration, f func(*recorder) func()) {
 	wg.Go(func() {
 		place, texts, err := read(ctx, p, name, f)
 		keep(texts)
 		if err != nil {
 			*errText = err.Error()
+			var hung *hungError
+			if errors.As(err, &hung) && hungFor != nil {
+				*hungFor = hung.since
+			}
 			return
 		}
 		place()

@@ -32,6 +32,34 @@ func TestSamplePolicyIsTheDefault(t *testing.T) {
 	}
 }
 
+// The stricter profile that is shipped beside it can be put in force, and sets what it says it sets.
+func TestBriefPolicyIsOne(t *testing.T) {
+	data, err := os.ReadFile("config/policy-brief.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policyfile.Load("policy-brief.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, c := range policyfile.Diff(policy.Default(), p) {
+		got[c.Path] = c.New
+	}
+	want := map[string]string{
+		"inventory.count": "8", "ecc.max_volatile_corrected": "100", "thermal.max_core": "87", "nvlink.max_crc_per_second": "0", "nvlink.max_retries_per_minute": "0",
+	}
+	for _, gen := range []string{"gen1", "gen2", "gen3", "gen4", "gen5", "gen6"} {
+		want["pcie.repeats_per_minute_and_lane."+gen] = "0"
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the profile sets\n%v\nwant\n%v", got, want)
+	}
+	if p.ECC.WatchCorrectedPerHour != 10 || p.Mode != policy.Observe {
+		t.Errorf("%d corrected errors an hour are watched, mode %s", p.ECC.WatchCorrectedPerHour, p.Mode)
+	}
+}
+
 // keys lists the keys of a YAML file of nested maps in order, with their indentation.
 func keys(data []byte) (list []string) {
 	for line := range bytes.Lines(data) {

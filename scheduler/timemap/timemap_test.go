@@ -166,3 +166,27 @@ func TestWhatItWaitedFor(t *testing.T) {
 		t.Errorf("free for owner 2: %#x", f)
 	}
 }
+
+// Asked about one slot alone, Sweep says what the claims say.
+func TestEverySlotAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := drawMap(t)
+		a := Ask{GPUs: rapid.SampledFrom([]int{0, 1, 4}).Draw(t, "need"), Duration: rapid.Int64Range(1, 8000).Draw(t, "duration"), Count: 1}
+		for node := range int32(m.Nodes()) {
+			a.Nodes = make([]bool, m.Nodes())
+			a.Nodes[node] = true
+			need := a.GPUs
+			if need == 0 {
+				need = bits.OnesCount32(m.All(node))
+			}
+			for s := range m.Grid().Slots() {
+				a.From, a.Until = s, s
+				_, got := m.Sweep(a, func(Fit) bool { return true })
+				end := m.Grid().Up(m.Grid().At(s) + a.Duration)
+				if want := need > 0 && bits.OnesCount32(m.Free(node, s, end, 0)) >= need; got != want {
+					t.Fatalf("node %d, slot %d: %v, want %v", node, s, got, want)
+				}
+			}
+		}
+	})
+}

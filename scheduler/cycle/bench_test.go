@@ -73,9 +73,14 @@ func BenchmarkReplan(b *testing.B) {
 			c := busyFleet(b, benchNodes, 10_000, 300)
 			c.Options.Depth = depth
 			now := c.Fleet.View().Now().Unix()
+			var took, used []time.Duration
 			for b.Loop() {
+				t, u := time.Now(), cpu(b)
 				c.Replan(now)
+				took, used = append(took, time.Since(t)), append(used, cpu(b)-u)
 			}
+			quantiles(b, took, "wall")
+			quantiles(b, used, "cpu")
 			s := c.Schedule()
 			b.ReportMetric(float64(len(s.Planned)), "planned")
 			b.ReportMetric(float64(s.Spots), "spots")
@@ -94,17 +99,18 @@ func BenchmarkEvent(b *testing.B) {
 			for r := range c.Fleet.Snapshot().Running() {
 				ids = append(ids, r.ID)
 			}
-			var took []time.Duration
+			var took, used []time.Duration
 			for i := 0; b.Loop(); i++ {
 				if i < len(ids) {
 					c.Fleet.End(ids[i])
 				}
-				t := time.Now()
+				t, u := time.Now(), cpu(b)
 				starts := c.Event(now)
-				took = append(took, time.Since(t))
+				took, used = append(took, time.Since(t)), append(used, cpu(b)-u)
 				carryOut(b, c, starts, now)
 			}
-			quantiles(b, took)
+			quantiles(b, took, "wall")
+			quantiles(b, used, "cpu")
 		})
 	}
 }

@@ -54,9 +54,11 @@ type Log struct {
 	losses map[string]time.Time // by address: when a GPU was lost; "" for one that the line does not name
 	said   map[nvrm.Kind]time.Time
 	rates  map[rateKey]*aer.Rate
-	below  map[string]string // by port: the GPU that showed itself below it
-	named  sighted           // the GPU that the driver named last
-	port   pendingError
+
+	repeated xid.Repeats
+	below    map[string]string // by port: the GPU that showed itself below it
+	named    sighted           // the GPU that the driver named last
+	port     pendingError
 }
 
 type rateKey struct {
@@ -122,7 +124,8 @@ func (l *Log) judge(out []checks.Finding, e LogEvent, byPCI map[string]checks.GP
 		if ev.Detail || l.saidBefore(&ev, e.At) {
 			return out
 		}
-		f = xid.Judge(ev, p.XID)
+		n, part := l.repeated.See(ev, e.At, p.XID)
+		f = xid.Suspect(xid.Judge(ev, p.XID), n, part, p.XID)
 	case aer.Event:
 		return l.path(out, ev, e.At, byPCI, p)
 	case nvrm.Event:

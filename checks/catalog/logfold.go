@@ -117,7 +117,7 @@ func (l *LogFold) flush() {
 func byItsWords(e kernlog.Event) bool {
 	switch e := e.(type) {
 	case xid.Event:
-		return !e.Prose && e.Code != xid.FellOffBus
+		return !e.Prose && e.Code != xid.FellOffBus && e.Code != 13 && e.Code != 31 // how often those came counts
 	case nic.Event, hostlog.Event:
 		return true
 	}

@@ -43,7 +43,7 @@ var subjects = []subject{
 	{pkg: "recovery", judges: []string{"Judge"}},
 	{pkg: "driver", judges: []string{"JudgeCall", "JudgeInit"}, thresholds: []string{"hungChildren"}},
 	{pkg: "inventory", judges: []string{"Judge"}, thresholds: []string{"j.policy.Count"}},
-	{pkg: "xid", judges: []string{"Judge"}},
+	{pkg: "xid", judges: []string{"Judge"}, thresholds: []string{"p.SameTPC", "p.SameGPU", "p.RepeatWindow"}, durations: true},
 	{pkg: "user", judges: []string{"Judge"}},
 	{pkg: "aer", judges: []string{"Judge"}, thresholds: []string{"p.MaxCorrected", "p.MaxNonFatal", "p.Window"}, durations: true},
 	{pkg: "nvrm", judges: []string{"Judge"}},

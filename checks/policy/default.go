@@ -13,6 +13,7 @@ func Default() Policy {
 		Clocks:      defaultClocks(),
 		Thermal:     defaultThermal(),
 		Modes:       defaultModes(),
+		XID:         defaultXID(),
 		AER:         defaultAER(),
 		HostLog:     defaultHostLog(),
 		DCGM:        defaultDCGM(),

@@ -67,6 +67,7 @@ const (
 	JobBefore        // goes before it, and has the nodes until then
 	Reserved         // a reservation or maintenance
 	Switches         // it insists on few switches until then
+	Begins           // the reservation it runs in begins then
 	Certificate      // nothing taken: no node is certified long enough before
 )
 

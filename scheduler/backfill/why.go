@@ -21,6 +21,8 @@ func (p *pass) why(g *scheduler.Gang, takes []scheduler.Take, slot int32) Cause 
 	switch i := int(last.Owner) - 1; {
 	case i < 0 && g.Insists():
 		return Cause{Kind: Switches, Until: p.times().grid.At(slot)}
+	case i < 0 && g.Reserved != "":
+		return Cause{Begins, g.Reserved, p.times().grid.At(slot)}
 	case i < 0:
 		return Cause{Kind: Certificate}
 	case i < running:
@@ -47,6 +49,8 @@ func (p Planned) Sentence(now int64) string {
 		return fmt.Sprintf("%s; reservation %s has its nodes until %s from now", s, p.Cause.ID, in(p.Cause.Until))
 	case Switches:
 		return s + "; until then it insists on fewer switches than can be had"
+	case Begins:
+		return s + ", when its reservation begins"
 	case Certificate:
 		return s + "; before that too few nodes are certified for long enough"
 	}

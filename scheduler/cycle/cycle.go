@@ -26,6 +26,7 @@ type Cycle struct {
 	entries  []queue.Entry // of the last round
 	schedule *backfill.Schedule
 	kept     map[int64]kept
+	windows  map[string]bool // names of the fleet's reservations that stand for the queue's
 	leaving  map[int64]int64 // victims in their grace time, and when they are gone
 	asked    map[int64]int64 // when preemption was last tried in vain for a job
 }
@@ -47,6 +48,7 @@ func ID(id int64) string { return strconv.FormatInt(id, 10) }
 
 // Replan orders the queue anew and plans from nothing.
 func (c *Cycle) Replan(now int64) []Start {
+	c.reserve(now)
 	entries := c.Queue.Order(now)
 	c.place = make(map[int64]int, len(entries))
 	for i, e := range entries {
@@ -233,6 +235,8 @@ func code(k backfill.Kind) queue.Code {
 	switch k {
 	case backfill.JobBefore:
 		return queue.PriorityReason
+	case backfill.Begins:
+		return queue.ReservationReason
 	case backfill.Reserved:
 		return queue.ReqNodeNotAvail
 	}

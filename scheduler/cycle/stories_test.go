@@ -22,6 +22,7 @@ import (
 //	until T                       event rounds whenever something is due, a plan every five minutes
 //	fail NODE | mend NODE | launchfail ID
 //	reserve NAME NODES from= to=
+//	window NAME NODES from= to= [every=T] [maint] [accounts=A]   a reservation of the queue's
 //	why ID | planned ID
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -65,6 +66,8 @@ func TestStories(t *testing.T) {
 					return err.Error()
 				}
 				w.c.Fleet.Reserve(scheduler.Reservation{Name: words[0], Start: time.Unix(start+span(t, args["from"]), 0), End: time.Unix(start+span(t, args["to"]), 0), Nobody: true, Nodes: set})
+			case "window":
+				w.window(t, words, args, start)
 			case "why":
 				id, _ := strconv.ParseInt(words[0], 10, 64)
 				r := w.c.Explain(id)
@@ -153,6 +156,8 @@ func (w *world) submit(t *testing.T, word string, args map[string]string) string
 				g.Switches, _ = strconv.Atoi(count)
 				g.SwitchWait, g.Waited = time.Duration(insists)*time.Second, time.Duration(w.now-at)*time.Second
 			}
+		case "reservation":
+			j.Reservation = v
 		case "at":
 		default:
 			t.Fatalf("no field %s", k)
@@ -162,6 +167,24 @@ func (w *world) submit(t *testing.T, word string, args map[string]string) string
 		return err.Error()
 	}
 	return ""
+}
+
+func (w *world) window(t *testing.T, words []string, args map[string]string, start int64) {
+	r := queue.Reservation{Name: words[0], Start: start + span(t, args["from"]), End: start + span(t, args["to"]), Maint: len(words) > 2}
+	for _, name := range strings.Split(words[1], "+") {
+		n, ok := w.c.Fleet.View().Tree().Node(name)
+		if !ok {
+			t.Fatalf("no node %s", name)
+		}
+		r.Nodes = append(r.Nodes, n)
+	}
+	if args["every"] != "" {
+		r.Repeat = span(t, args["every"])
+	}
+	if args["accounts"] != "" {
+		r.Accounts = strings.Split(args["accounts"], ",")
+	}
+	w.c.Queue.SetReservations(append(w.c.Queue.Reservations(), r))
 }
 
 // until goes from event to event.

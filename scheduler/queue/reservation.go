@@ -3,7 +3,7 @@ package queue
 import "slices"
 
 // A Reservation keeps nodes for some jobs, or from all, for a time. A hold of the coordinator and a maintenance window are
-// reservations that admit nobody.
+// reservations that admit nobody. What runs when it begins goes on. Slurm's flags FLEX and MAGNETIC are not known.
 type Reservation struct {
 	Name       string
 	Start, End int64
@@ -12,17 +12,11 @@ type Reservation struct {
 	Users      []string
 	Accounts   []string
 	Maint      bool // for maintenance: runs no job of its own
-	// IgnoreJobs lets it be made over running jobs, which go on; else the maker must wait for them.
-	IgnoreJobs bool
-	// Flex lets its jobs start before it, end after it and use other nodes too.
-	Flex bool
-	// Magnetic draws jobs that may use it though they did not name it.
-	Magnetic bool
 }
 
 // Admits reports whether j may run on the reservation's nodes while it lasts.
 func (r *Reservation) Admits(j *Job) bool {
-	if r.Maint || (j.Reservation != r.Name && !(r.Magnetic && j.Reservation == "")) {
+	if r.Maint || j.Reservation != r.Name {
 		return false
 	}
 	return slices.Contains(r.Users, j.User) || slices.Contains(r.Accounts, j.Account)

@@ -241,8 +241,6 @@ func (s *story) reserve(name string, args map[string]string, flags []string) err
 		switch f {
 		case "maint":
 			r.Maint = true
-		case "magnetic":
-			r.Magnetic = true
 		}
 	}
 	s.q.SetReservations(append(s.q.Reservations(), r))

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/ecc"
@@ -20,6 +21,9 @@ func Rejudge(f checks.Finding, p policy.Policy) (again checks.Finding, whole boo
 	return settle([]checks.Finding{again}, p)[0], whole
 }
 
+// rateOfECC stands in the reason of a fault by the rate of corrected errors.
+const rateOfECC = "corrected errors in the last "
+
 func reread(f checks.Finding, p policy.Policy) (checks.Finding, bool) {
 	gpu := checks.GPU{Node: f.Subject.Node, UUID: f.Subject.GPUUUID, PCI: f.Subject.PCI}
 	switch f.Check {
@@ -35,8 +39,10 @@ func reread(f checks.Finding, p policy.Policy) (checks.Finding, bool) {
 	case ecc.ID:
 		r := ecc.Reading{Have: checks.Read}
 		if n, err := fmt.Sscanf(f.Evidence, "enabled=%t volatile_corrected=%d volatile_uncorrected=%d aggregate_corrected=%d aggregate_uncorrected=%d",
-			&r.Enabled, &r.VolatileCorrected, &r.VolatileUncorrected, &r.AggregateCorrected, &r.AggregateUncorrected); err == nil && n == 5 && f.Action != checks.RMA {
-			r.HaveSRAM = checks.Read // a fault by the driver's SRAM threshold asks for rma, and goes by no threshold of ours
+			&r.Enabled, &r.VolatileCorrected, &r.VolatileUncorrected, &r.AggregateCorrected, &r.AggregateUncorrected); err == nil && n == 5 && f.Action != checks.RMA && !strings.Contains(f.Reason, rateOfECC) {
+			// A fault by the driver's SRAM threshold asks for rma, and goes by no threshold of ours; the rate of an hour
+			// is not in the evidence.
+			r.HaveSRAM = checks.Read
 			return ecc.Judge(gpu, r, p.ECC), true
 		}
 	}

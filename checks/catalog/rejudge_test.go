@@ -2,8 +2,10 @@ package catalog
 
 import (
 	"testing"
+	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/ecc"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/xid"
 )
@@ -56,5 +58,18 @@ func TestRejudge(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
+	}
+}
+
+// A fault by the rate of an hour stands as it was made: its evidence holds the count since the driver was loaded alone.
+func TestRejudgeOfARateLeavesItStanding(t *testing.T) {
+	var then uint64
+	r := ecc.Reading{Have: checks.Read, Enabled: true, HaveSRAM: checks.Read, VolatileCorrected: 9000, CorrectedThen: &then, Over: time.Hour}
+	f := ecc.Judge(checks.GPU{UUID: "GPU-1"}, r, policy.Default().ECC)
+	if f.Verdict != checks.Fail {
+		t.Fatalf("%+v", f)
+	}
+	if again, whole := Rejudge(f, policy.Default()); again.Verdict != checks.Fail || whole {
+		t.Errorf("judged again: %+v, whole %t", again, whole)
 	}
 }

@@ -49,8 +49,9 @@ func (r *reader) guess() {
 			}
 		}
 		r.oddf(0, "on no switch: %s, while %s to %s are", hostlist.Compress(gone), s.prefix+pad(s.lo, s.width), s.prefix+pad(s.hi, s.width))
-		for _, o := range all {
-			if o == s || len(o.have) >= len(s.have) || o.prefix == s.prefix || !strings.HasSuffix(s.prefix, o.prefix) {
+		for i := range s.prefix {
+			o := byKey[s.prefix[i+1:]+"/"+strconv.Itoa(s.width)]
+			if o == nil || len(o.have) >= len(s.have) {
 				continue
 			}
 			var at *vertex

@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/assay-gpu/assay/coordinator/hostlist"
@@ -32,10 +33,8 @@ func (r *reader) once(known []string) {
 			if len(unknown) > 0 {
 				r.oddf(v.at, "%s: no such node: %s", v.name, hostlist.Compress(unknown))
 			}
-			for _, w := range lines {
-				if len(again[w]) > 0 {
-					r.oddf(v.at, "%s is on %s and, since line %d, on %s: the first counts", hostlist.Compress(again[w]), v.name, w.at, w.name)
-				}
+			for _, w := range slices.SortedFunc(maps.Keys(again), func(a, b *vertex) int { return a.at - b.at }) {
+				r.oddf(v.at, "%s is on %s and, since line %d, on %s: the first counts", hostlist.Compress(again[w]), v.name, w.at, w.name)
 			}
 		}
 	}

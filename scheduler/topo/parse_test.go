@@ -162,3 +162,20 @@ func FuzzParse(f *testing.F) {
 		tr.Draw(2, nil)
 	})
 }
+
+// BenchmarkParse reads a tree of 100,000 nodes in leaves of 20.
+func BenchmarkParse(b *testing.B) {
+	var s strings.Builder
+	for l := range 5000 {
+		fmt.Fprintf(&s, "SwitchName=leaf%04d Nodes=gpu[%06d-%06d]\n", l, l*20, l*20+19)
+	}
+	for a := range 250 {
+		fmt.Fprintf(&s, "SwitchName=agg%03d Switches=leaf[%04d-%04d]\n", a, a*20, a*20+19)
+	}
+	s.WriteString("SwitchName=core Switches=agg[000-249]\n")
+	for b.Loop() {
+		if t, faults := Parse(s.String(), nil); len(t.Nodes) != 100_000 || len(faults) > 0 {
+			b.Fatal(len(t.Nodes), faults)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type ask struct {
 	lump   int // nodes that are counted together in a bin: a segment, or a unit
 	need   int // lumps
 	height int // of bins
+	top    int // highest switch that may join the gang
 }
 
 // newAsk makes the tests. A gang that is not valid, that names a reservation which is not there, or sets of nodes made for
@@ -42,10 +43,14 @@ func newAsk(s *Snapshot, g *Gang) (*ask, error) {
 	}
 	a.unit = max(g.Group, 1)
 	a.lump = max(g.Segment, a.unit)
-	if g.Segment > 0 {
-		a.height = g.SegmentHeight
-	}
 	a.need = g.Nodes / a.lump
+	a.top = s.lay.tree.Heights() - 1
+	if g.Near == Required {
+		a.top = min(a.top, g.Height)
+	}
+	if g.Segment > 0 {
+		a.height = min(g.SegmentHeight, a.top)
+	}
 	if err := a.reserve(); err != nil {
 		return nil, err
 	}
@@ -57,6 +62,14 @@ func newAsk(s *Snapshot, g *Gang) (*ask, error) {
 		}
 	}
 	return a, nil
+}
+
+// joint is the ask for the whole gang under one switch no higher than its segments' own: there each segment lies under one
+// too, however it is cut.
+func (a *ask) joint() *ask {
+	b := *a
+	b.lump, b.need, b.height, b.top = a.unit, a.g.Nodes/a.unit, 0, a.height
+	return &b
 }
 
 // reserve adds what reservations say: one that the gang names lets it on its nodes alone, any other keeps it off while

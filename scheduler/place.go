@@ -31,7 +31,17 @@ func Find(s *Snapshot, g Gang) (Plan, bool) {
 	}
 	// A part comes from GPUs that are shared already, if those hold it: whole ones are worth more.
 	a.shared = g.Share.Kind != NoShare
-	at, ok := a.find()
+	at, ok := place{}, false
+	if a.height > 0 && g.Near != Anywhere {
+		// Segments above the leaves: the gang may be had closer together than they ask for.
+		j := a.joint()
+		if at, ok = j.find(); ok {
+			a = j
+		}
+	}
+	if !ok {
+		at, ok = a.find()
+	}
 	if !ok && a.shared {
 		a.shared = false
 		at, ok = a.find()

@@ -9,22 +9,14 @@ type place struct {
 
 // find goes up the heights and returns the best place at the lowest one that has any, or false.
 func (a *ask) find() (place, bool) {
-	t := a.s.lay.tree
 	if a.g.Near == Anywhere {
 		return a.anywhere()
-	}
-	top := t.Heights() - 1
-	if a.g.Near == Required {
-		top = min(top, a.g.Height)
-	}
-	if a.height > top {
-		return place{}, false
 	}
 	// Bins themselves: every switch of their height, and lower ones that nothing joins below it.
 	if p, ok := a.oneBin(); ok {
 		return p, true
 	}
-	for h := a.height + 1; h <= top; h++ {
+	for h := a.height + 1; h <= a.top; h++ {
 		if p, ok := a.atHeight(h); ok {
 			return p, true
 		}

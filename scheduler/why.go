@@ -112,14 +112,10 @@ func (a *ask) apart() string {
 	}
 	most, at := 0, topo.None
 	t := a.s.lay.tree
-	top := t.Heights() - 1
-	if a.g.Near == Required {
-		top = min(top, a.g.Height)
-	}
 	for sw := range t.Switches {
 		// The highest switches that may join it: lower ones hold no more.
 		s := &t.Switches[sw]
-		if s.Height > top || s.Parent != topo.None && t.Switches[s.Parent].Height <= top {
+		if s.Height > a.top || s.Parent != topo.None && t.Switches[s.Parent].Height <= a.top {
 			continue
 		}
 		if n := a.together(s.LeafLo, s.LeafHi); n > most {

@@ -26,7 +26,7 @@ STAMP := -X main.version=$(VERSION)
 SUM     := $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
 TIMEOUT := 40m
 
-.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak install clean help golden-generate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
+.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak install clean help golden-generate sass-gate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
 
 ## all: the four programs in bin/, and the simulated NVML, CUDA driver and DCGM in bin/sim/
 all: bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
@@ -91,6 +91,11 @@ soak: deps all
 golden-generate:
 	@.ci/deps golden
 	@.ci/golden-generate
+
+## sass-gate: assemble every golden kernel with ptxas 11.8 and 12.4 and hold the machine code to the record
+sass-gate:
+	@.ci/cuda-tools
+	@SASS_GATE=1 $(GO) test -count=1 -run 'SASSGate|TheRealDriver' -v ./golden/kernels ./golden/worker
 
 ## install: into DESTDIR; configuration that exists is left alone
 install: all

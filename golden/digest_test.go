@@ -45,12 +45,31 @@ func TestDigestsAreTheReferences(t *testing.T) {
 	}
 }
 
+// unchanged gives a kernel's goldens as they are embedded, when the first two still hold: a chain that has changed has no
+// seed left.
+func unchanged(k kernels.Kernel, s Size) (out [Seeds]Digest, ok bool) {
+	for seed := range Seeds {
+		d, err := Known(k.ID, s, seed)
+		if err != nil || seed < 2 && d != computed(k, s, seed) {
+			return out, false
+		}
+		out[seed] = d
+	}
+	return out, true
+}
+
 func writeDigests(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintln(&b, "# kernel, size, seed, digest of the block's words: golden/ref, by go test ./golden -run Digests -update")
 	for _, k := range kernels.All() {
 		for _, s := range []Size{Reduced, Full} {
 			var out [Seeds]Digest
+			if kept, ok := unchanged(k, s); ok {
+				for seed, d := range kept {
+					fmt.Fprintf(&b, "%s %s %d %s\n", k.ID, s.Name, seed, d)
+				}
+				continue
+			}
 			var wg sync.WaitGroup
 			for half := range 2 {
 				wg.Go(func() {

@@ -12,7 +12,7 @@ import (
 var Strata = []string{"stuck", "transition", "trigger", "intermittent"}
 
 // units that are drawn: pipes and memories of an SM.
-var drawn = []string{"imad", "alu", "lop3", "shift", "fma32", "fma64", "fma16", "tensor16", "cvt", "lsu_data", "smem", "regfile", "atomic", "shuffle", "predicate", "branch"}
+var drawn = []string{"imad", "alu", "lop3", "shift", "fma32", "fma64", "fma16", "tensor16", "tensor_int8", "cvt", "lsu_data", "smem", "regfile", "atomic", "shuffle", "predicate", "branch"}
 
 // Draw gives n faults as lines of a fault file, stratified over class and unit. The same seed gives the same faults.
 func Draw(seed uint64, n int) ([]ptxvm.Fault, error) {

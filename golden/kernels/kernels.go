@@ -76,7 +76,7 @@ var all = []Kernel{
 		ID: "k02_lop3", Rule: "K2", Unit: "logic (LOP3)", Target: "sm_70", PTX: "6.3", MinCC: 70, Words: 4, Steps: 256,
 		Does:  "all 256 tables of lop3.b32 on three words of the state, each result turned by one bit and added",
 		Exact: feistel + "integers", Probe: "lop3.b32",
-		SASS:  []Opcode{{70, 90, "LOP3.LUT", 200}},
+		SASS:  []Opcode{{70, 90, "LOP3.LUT", 513}}, // 257 of them put the results together
 		Blind: "tables that the assembler computes another way: 0, 255 and copies",
 	},
 	{
@@ -104,7 +104,7 @@ var all = []Kernel{
 		ID: "k06_hfma2", Rule: "K6", Unit: "FP16 fused multiply-add, packed (HFMA2)", Target: "sm_70", PTX: "6.3", MinCC: 70, Words: 4, Steps: 4096,
 		Does:  "fma.rn.f16x2 of three words of the state, exponents as in K4",
 		Exact: feistel + "IEEE 754 fusedMultiplyAdd on binary16, nearest even, subnormals kept", Probe: "fma.rn.f16x2",
-		SASS:  []Opcode{{70, 75, "HFMA2", 1}},
+		SASS:  []Opcode{{70, 90, "HFMA2", 1}},
 		Blind: "overflow, infinities, NaN, and saturation",
 	},
 	{
@@ -139,7 +139,7 @@ var all = []Kernel{
 		ID: "k11_smem", Rule: "K11", Unit: "shared memory", Target: "sm_70", PTX: "6.3", MinCC: 70, Words: 4, Steps: 1024,
 		Does:  "writes and reads in widths of 8 to 64 bits and strides of 1 to 32 banks, another thread reading; every 16 steps a march over all dynamic shared memory",
 		Exact: feistel + "integers; the march adds the difference to what was written, which is zero", Probe: "ld.shared.u64",
-		SASS:  []Opcode{{70, 90, "LDS.64", 1}, {70, 90, "STS.64", 1}, {70, 90, "STS.U8", 4}, {70, 90, "STS.U16", 2}},
+		SASS:  []Opcode{{70, 75, "LDS.U.64", 1}, {80, 90, "LDS.64", 1}, {70, 90, "STS.64", 1}, {70, 90, "STS.U8", 4}, {70, 90, "STS.U16", 2}},
 		Blind: "128-bit accesses, ldmatrix and stmatrix; the last bytes that static shared memory takes",
 	},
 	{
@@ -158,10 +158,24 @@ var all = []Kernel{
 		Blind: "rounding in the accumulator; on sm_90 the wgmma path, and on sm_100 tcgen05",
 	},
 	{
+		ID: "k18b_mma_bf16", Rule: "K18b", Unit: "tensor core, BF16 with FP32 accumulate (HMMA)", Target: "sm_80", PTX: "7.0", MinCC: 80, Words: 10, Steps: 512,
+		Does:  "as K18, with operands of 8 significant bits",
+		Exact: feistel + "as K18", Probe: "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+		SASS:  []Opcode{{80, 90, "HMMA.16816.F32.BF16", 4}},
+		Blind: "rounding in the accumulator; on sm_90 the wgmma path, and on sm_100 tcgen05",
+	},
+	{
+		ID: "k18i_mma_s8", Rule: "K18i", Unit: "tensor core, INT8 with INT32 accumulate (IMMA)", Target: "sm_80", PTX: "7.0", MinCC: 80, Words: 10, Steps: 512,
+		Does:  "four m16n8k32 products of the state's own bytes accumulate on words of the state; each D is absorbed",
+		Exact: feistel + "integers modulo 2^32", Probe: "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+		SASS:  []Opcode{{80, 90, "IMMA.16832.S8.S8", 4}},
+		Blind: "unsigned operands and saturation; on sm_90 the wgmma path",
+	},
+	{
 		ID: "k24_branch", Rule: "K24", Unit: "branches and reconvergence", Target: "sm_70", PTX: "6.3", MinCC: 70, Words: 4, Steps: 1024,
 		Does:  "lanes part by bits of their own state, walk loops of different length and meet at warp barriers",
 		Exact: feistel + "integers", Probe: "mad.lo.u32",
-		SASS:  []Opcode{{70, 90, "WARPSYNC", 2}},
+		SASS:  []Opcode{{70, 90, "BRA", 4}},
 		Blind: "indirect branches, calls, named barriers",
 	},
 }

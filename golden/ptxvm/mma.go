@@ -42,6 +42,20 @@ func halfTerm(x uint64) term {
 	return term{m, e - 25}
 }
 
+// bhalfTerm is a bf16 as a term, its leading bit likewise at 10.
+func bhalfTerm(x uint64) term {
+	e, m := int(x>>7&255), int64(x&0x7F)
+	if e == 0 {
+		e = 1
+	} else {
+		m |= 0x80
+	}
+	if x&0x8000 != 0 {
+		m = -m
+	}
+	return term{m << 3, e - 137}
+}
+
 // fused is c + Σ a·b as the tensor core gives it. Infinities and NaN are not modelled: ok is false.
 func (acc accumulator) fused(c uint32, a, b []term) (out uint32, ok bool) {
 	ce := int(c >> 23 & 255)
@@ -115,9 +129,15 @@ func cut(t term, unit int) int64 {
 	return t.sig >> -s
 }
 
-// mma joins a warp's lanes into a matrix product. Known is m16n8k16 with f16 operands and f32 accumulators.
+// mma joins a warp's lanes into a matrix product. Known are m16n8k16 with f16 or bf16 operands and f32 accumulators, and
+// m16n8k32 with s8 operands and s32 accumulators.
 func mma(p *parser, in *inst) {
-	if in.full != "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" {
+	operand := halfTerm
+	switch in.full {
+	case "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32":
+	case "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32":
+		operand = bhalfTerm
+	default:
 		p.fail("%s is not known", in.full)
 	}
 	p.arity(in, 4)
@@ -131,6 +151,11 @@ func mma(p *parser, in *inst) {
 	in.unit, in.width, in.kind = tensor16, 32, kindCollect
 	in.members = func(*warp, int) uint32 { return 0xFFFFFFFF }
 	d, a, b, c := in.args[0].list, in.args[1].list, in.args[2].list, in.args[3].list
+	if in.has("s8") {
+		in.unit = tensorInt8
+		in.exec = func(w *warp, m uint32) { w.mmaInt8(m, d, a, b, c) }
+		return
+	}
 	in.exec = func(w *warp, m uint32) {
 		if m != 0xFFFFFFFF {
 			w.trap("divergence", "a tensor product by lanes %08x", m)
@@ -142,10 +167,10 @@ func mma(p *parser, in *inst) {
 			g, k := l/4, l%4*2
 			for h := range 2 {
 				for j := range 4 {
-					ta[g+8*(j%2)][k+8*(j/2)+h] = halfTerm(w.val(&a[j])[l] >> (16 * h))
+					ta[g+8*(j%2)][k+8*(j/2)+h] = operand(w.val(&a[j])[l] >> (16 * h))
 				}
 				for j := range 2 {
-					tb[g][k+8*j+h] = halfTerm(w.val(&b[j])[l] >> (16 * h))
+					tb[g][k+8*j+h] = operand(w.val(&b[j])[l] >> (16 * h))
 				}
 			}
 		}
@@ -170,5 +195,39 @@ func mma(p *parser, in *inst) {
 		for j := range 4 {
 			w.r[d[j].reg] = out[j]
 		}
+	}
+}
+
+// mmaInt8 is the product of signed bytes, summed modulo 2^32.
+func (w *warp) mmaInt8(m uint32, d, a, b, c []arg) {
+	if m != 0xFFFFFFFF {
+		w.trap("divergence", "a tensor product by lanes %08x", m)
+	}
+	var ta [16][32]int32 // row, k
+	var tb [8][32]int32  // column, k
+	for l := range 32 {
+		g, k := l/4, l%4*4
+		for h := range 4 {
+			for j := range 4 {
+				ta[g+8*(j%2)][k+16*(j/2)+h] = int32(int8(w.val(&a[j])[l] >> (8 * h)))
+			}
+			for j := range 2 {
+				tb[g][k+16*j+h] = int32(int8(w.val(&b[j])[l] >> (8 * h)))
+			}
+		}
+	}
+	var out [4]lane
+	for l := range 32 {
+		for j := range 4 {
+			row, col := l/4+8*(j/2), l%4*2+j%2
+			s := int32(w.val(&c[j])[l])
+			for k := range 32 {
+				s += ta[row][k] * tb[col][k]
+			}
+			out[j][l] = uint64(uint32(s))
+		}
+	}
+	for j := range 4 {
+		w.r[d[j].reg] = out[j]
 	}
 }

@@ -28,10 +28,12 @@ type warpChain struct {
 }
 
 var warpChains = map[string]warpChain{
-	"k10_shuffle": {4, runWarps(shuffles)},
-	"k11_smem":    {4, runBlock(shared)},
-	"k17_atomic":  {4, runBlock(atomics)},
-	"k18_mma_f16": {10, runMMA},
+	"k10_shuffle":   {4, runWarps(shuffles)},
+	"k11_smem":      {4, runBlock(shared)},
+	"k17_atomic":    {4, runBlock(atomics)},
+	"k18_mma_f16":   {10, runMMA(mmaF16)},
+	"k18b_mma_bf16": {10, runMMA(mmaBF16)},
+	"k18i_mma_s8":   {10, runMMA(mmaInt8)},
 }
 
 // Words is the size of a kernel's state in 32-bit words a thread, 0 for a kernel that is not known.
@@ -70,15 +72,17 @@ func Block(kernel string, seed uint64, threads, steps int) []uint32 {
 	return b.w
 }
 
-func runMMA(b block, warp, steps int) {
-	var x [10][32]uint32
-	for w := range x {
-		copy(x[w][:], b.w[w*b.threads+warp*32:])
-	}
-	for i := range steps {
-		mmaF16(&x, uint32(i), nil)
-	}
-	for w := range x {
-		copy(b.w[w*b.threads+warp*32:][:32], x[w][:])
+func runMMA(step func(x *[10][32]uint32, i uint32, tiles func(*tile))) func(b block, warp, steps int) {
+	return func(b block, warp, steps int) {
+		var x [10][32]uint32
+		for w := range x {
+			copy(x[w][:], b.w[w*b.threads+warp*32:])
+		}
+		for i := range steps {
+			step(&x, uint32(i), nil)
+		}
+		for w := range x {
+			copy(b.w[w*b.threads+warp*32:][:32], x[w][:])
+		}
 	}
 }

@@ -23,8 +23,22 @@ func significand(h uint32, narrow bool) int32 {
 	return v
 }
 
-// mmaF16 is one step of K18 for a warp whose state is x[word][lane]. tiles, when not nil, is told of every product.
-func mmaF16(x *[10][32]uint32, i uint32, tiles func(*tile)) {
+// wholeBF16 is the signed integer of a bf16's fraction, its exponent taken off.
+func wholeBF16(h uint32, _ bool) int32 {
+	v := int32(h&0x7F | 0x80)
+	if h&0x8000 != 0 {
+		return -v
+	}
+	return v
+}
+
+// mmaF16 and mmaBF16 are one step of K18 and K18b for a warp whose state is x[word][lane]. tiles, when not nil, is told of
+// every product.
+func mmaF16(x *[10][32]uint32, i uint32, tiles func(*tile)) { mmaFloat(x, i, significand, tiles) }
+
+func mmaBF16(x *[10][32]uint32, i uint32, tiles func(*tile)) { mmaFloat(x, i, wholeBF16, tiles) }
+
+func mmaFloat(x *[10][32]uint32, i uint32, significand func(h uint32, narrow bool) int32, tiles func(*tile)) {
 	var acc [16][8]int64
 	y := [4][32]uint32{x[0], x[1], x[2], x[3]}
 	row := func(lane, j int) int { return lane/4 + 8*(j/2) }
@@ -91,4 +105,48 @@ func exactFloat(v int64, e int) uint32 {
 		panic("ref: a tensor sum outside the exact range")
 	}
 	return binary32.round(neg, uint64(v), e)
+}
+
+// mmaInt8 is one step of K18i.
+func mmaInt8(x *[10][32]uint32, i uint32, _ func(*tile)) {
+	y := [4][32]uint32{x[0], x[1], x[2], x[3]}
+	var acc [16][8]uint32
+	row := func(lane, j int) int { return lane/4 + 8*(j/2) }
+	col := func(lane, j int) int { return lane%4*2 + j%2 }
+	for lane := range 32 {
+		for j := range 4 {
+			acc[row(lane, j)][col(lane, j)] = bits.RotateLeft32(x[6+j][lane], 9) ^ i*golden
+		}
+	}
+	for j := range 4 {
+		key := (i*4 + uint32(j)) * 0x85EBCA6B
+		var a [16][32]int32
+		var b [32][8]int32
+		for lane := range 32 {
+			g, k := lane/4, lane%4*4
+			for h := range 4 {
+				quarter := func(w int) int32 { return int32(int8((bits.RotateLeft32(x[w][lane], 8*j) ^ key) >> (8 * h))) }
+				a[g][k+h], a[g+8][k+h], a[g][k+16+h], a[g+8][k+16+h] = quarter(4), quarter(5), quarter(6), quarter(7)
+				b[k+h][g], b[k+16+h][g] = quarter(8), quarter(9)
+			}
+		}
+		for r := range 16 {
+			for k := range 32 {
+				for c := range 8 {
+					acc[r][c] += uint32(a[r][k] * b[k][c])
+				}
+			}
+		}
+		for lane := range 32 {
+			for d := range 4 {
+				y[d][lane] = bits.RotateLeft32(y[d][lane]^acc[row(lane, d)][col(lane, d)], 5+6*d)
+			}
+		}
+	}
+	for w := range 6 {
+		x[w] = x[w+4]
+	}
+	for j := range 4 {
+		x[6+j] = y[j]
+	}
 }

@@ -8,7 +8,11 @@ func TestNoTileCancelsAnother(t *testing.T) {
 	type key [16]int32
 	rows, products := map[key]int{}, map[[8]int64]int{}
 	n := 0
-	for seed := range uint64(4) {
+	step := mmaF16
+	for seed := range uint64(8) {
+		if seed == 4 {
+			step = mmaBF16
+		}
 		var x [10][32]uint32
 		for w := range x {
 			for l := range x[w] {
@@ -16,7 +20,7 @@ func TestNoTileCancelsAnother(t *testing.T) {
 			}
 		}
 		for i := range 64 {
-			mmaF16(&x, uint32(i), func(m *tile) {
+			step(&x, uint32(i), func(m *tile) {
 				n++
 				var neg key
 				for k := range 16 {
@@ -40,7 +44,7 @@ func TestNoTileCancelsAnother(t *testing.T) {
 			})
 		}
 	}
-	if n != 4*64*4 || len(rows) != n || len(products) != n {
+	if n != 8*64*4 || len(rows) != n || len(products) != n {
 		t.Errorf("%d tiles, %d different rows, %d different products", n, len(rows), len(products))
 	}
 }
@@ -49,5 +53,6 @@ func TestNoTileCancelsAnother(t *testing.T) {
 func TestTensorSumsStayExact(t *testing.T) {
 	for seed := range uint64(16) {
 		Block("k18_mma_f16", seed, 32, 256)
+		Block("k18b_mma_bf16", seed, 32, 256)
 	}
 }

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -77,11 +78,20 @@ func (l *lead) load(e store.Entry) error {
 	case e.Key == keyGuard:
 		return json.Unmarshal(e.Value, &l.st.guard)
 	case e.Key == keyPolicy:
-		l.st.policy = policy.Default()
-		return json.Unmarshal(e.Value, &l.st.policy)
+		p, err := policy.Read(e.Value)
+		l.st.policy = p
+		return err
 	case e.Key == keyRollout:
-		l.st.rollout = &rollout{Policy: policy.Default()}
-		return json.Unmarshal(e.Value, l.st.rollout)
+		l.st.rollout = &rollout{}
+		var whole struct {
+			Policy json.RawMessage `json:"policy"`
+		}
+		if err := errors.Join(json.Unmarshal(e.Value, l.st.rollout), json.Unmarshal(e.Value, &whole)); err != nil {
+			return err
+		}
+		p, err := policy.Read(whole.Policy)
+		l.st.rollout.Policy = p
+		return err
 	case e.Key == keyLearned:
 		return json.Unmarshal(e.Value, &l.st.learned)
 	case e.Key == keyCounters:

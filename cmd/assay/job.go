@@ -238,7 +238,9 @@ func (a *app) jobVerbCmd(verb, short, long string, do func(*client.Client, conte
 	var v wire.JobVerb
 	return a.command(spec{
 		use: verb + " JOB…", short: short, long: long, args: cobra.MinimumNArgs(1), example: "  assay job " + verb + " 12",
-		flags: func(cmd *cobra.Command) { cmd.Flags().StringVar(&v.Reason, "reason", "", "why, for those who come after") },
+		flags: func(cmd *cobra.Command) {
+			cmd.Flags().StringVar(&v.Reason, "reason", "", "why, for those who come after")
+		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			var ids []int64
 			for _, arg := range args { // all of them are right, or none is touched

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
@@ -60,6 +61,24 @@ type Desired struct {
 	Expected    *checks.Inventory   `json:"expected,omitempty"` // hardware seen at enrolment: what inventory compares with
 	Effects     []Effect            `json:"effects,omitempty"`  // in order; the agent skips ids it knows
 	Gangs       []GangOrder         `json:"gangs,omitempty"`    // every launch that is not over; one that is missing is
+}
+
+// UnmarshalJSON reads a desired state of this or another version of assay: see policy.Read.
+func (d *Desired) UnmarshalJSON(b []byte) error {
+	type plain Desired
+	x := struct {
+		*plain
+		Policy json.RawMessage `json:"policy"`
+	}{plain: (*plain)(d)}
+	if err := json.Unmarshal(b, &x); err != nil {
+		return err
+	}
+	if x.Policy == nil {
+		return nil
+	}
+	var err error
+	d.Policy, err = policy.Read(x.Policy)
+	return err
 }
 
 // A GrantedCertificate is a certificate with what is left of it, measured by the control plane when it was sent.

@@ -33,7 +33,7 @@ type Launch struct {
 	ID       string        `json:"id"` // the job's id and the number of the attempt: 12.1
 	Job      int64         `json:"job"`
 	Phase    Phase         `json:"phase"`
-	Seats    []Seat        `json:"seats"` // in rank order
+	Seats    []Seat        `json:"seats"`            // in rank order
 	Ranks    int           `json:"ranks,omitempty"`  // on each node; 0: one for each GPU
 	Joined   int           `json:"joined,omitempty"` // GPUs of a node in groups of so many that NVLink joins; 0: as it comes
 	Limit    time.Duration `json:"limit,omitempty"`

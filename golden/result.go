@@ -66,6 +66,7 @@ type Mismatch struct {
 	Words   int     `json:"words"`   // that differ
 	Threads []int   `json:"threads"` // that differ in any word; the first 64
 	First   Word    `json:"first"`   // by thread, then word
+	Digest  string  `json:"digest"`  // of all words of the block
 	Reread  bool    `json:"reread"`  // a second copy from the device was the same
 	Inputs  bool    `json:"inputs"`  // the inputs were intact after the run
 	Where   *Origin `json:"where,omitempty"`

@@ -46,7 +46,7 @@ func Judge(r Result, grades Grades) Verdict {
 		}
 		v.Blocks += r.GPU.SMs
 		v.Verified += s.Covered()
-		if why := s.gap(r.GPU.SMs); why != "" {
+		if why := s.Gap(r.GPU.SMs); why != "" {
 			gaps = append(gaps, fmt.Sprintf("%s: %s", s.Kernel, why))
 		}
 		grade := grades.Of(s.Digest, r.GPU.Capability)
@@ -85,8 +85,8 @@ func first(s []string, n int) []string {
 	return s
 }
 
-// gap says why a stage does not speak for all SMs, empty when it does.
-func (s Stage) gap(sms int) string {
+// Gap says why a stage does not speak for all SMs, empty when it does.
+func (s Stage) Gap(sms int) string {
 	switch {
 	case s.Err != "":
 		return s.Err

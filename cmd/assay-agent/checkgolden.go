@@ -1,18 +1,13 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/sdc"
-	"github.com/assay-gpu/assay/golden"
 )
 
 // maxGoldenText bounds the results that are read, in bytes. Eight GPUs with a soak's stages are some 20 MiB.
@@ -48,19 +43,14 @@ func newCheckGolden() *cobra.Command {
 }
 
 func judgeGolden(text string, p policy.Policy) ([]checks.Finding, error) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
+	rs, err := readResults(text)
+	if err != nil {
+		return nil, err
+	}
 	var fs []checks.Finding
-	for {
-		var r golden.Result
-		err := dec.Decode(&r)
-		if errors.Is(err, io.EOF) {
-			return fs, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("result %d: %w", len(fs)+1, err)
-		}
+	for _, r := range rs {
 		gpu := checks.GPU{UUID: r.GPU.UUID, Index: len(fs), PCI: r.GPU.PCI, Name: r.GPU.Name}
 		fs = append(fs, sdc.Judge(gpu, sdc.Reading{Have: checks.Read, Result: r}, p.Golden))
 	}
+	return fs, nil
 }

@@ -130,6 +130,7 @@ func (t *tester) examine(l *layout, o *outcome, b blockOut, seed int, want golde
 	if err != nil {
 		return nil, err
 	}
+	m.Digest = golden.DigestOf(b.words).String()
 	m.Reread, m.Inputs = slices.Equal(again, b.words), o.inputs
 	return m, nil
 }

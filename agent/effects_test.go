@@ -302,6 +302,20 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 		"sys/class/nvme/nvme0/serial": "S4XN1\n",
 	}
 	c.Kernel = []KernelRecord{{Seq: 1, At: c.At, Line: lineXID79}, {Seq: 2, At: c.At, Line: lineXID31}}
+	for i, line := range []string{
+		"NVRM: Xid (PCI:0000:52:00): 43, pid=991234, name=ray::alice fn, Ch 00000008",
+		"Memory cgroup out of memory: Killed process 991234 (alice (2)) total-vm:1kB",
+		"INFO: task alice:worker:991234 blocked for more than 120 seconds.",
+		"INFO: task nvidia-smi:99 blocked for more than 500 seconds.",
+		"watchdog: BUG: soft lockup - CPU#3 stuck for 200s! [alice:991234]",
+		`audit: type=1100 acct="alice" exe="/home/alice/train.py"`,
+		"Command line: root=/dev/sda token=hunter2",
+		"NVRM: GPU at PCI:0000:52:00: GPU-52c13216-2905-4ccd-9b9b-2101c42a4066",
+		"NVRM: GPU Board Serial Number: 1653199999999",
+		"NVRM: GPU 0000:52:00.0: GPU serial number is 1653199999999.",
+	} {
+		c.Kernel = append(c.Kernel, KernelRecord{Seq: uint64(3 + i), At: c.At.Add(time.Duration(i) * time.Hour), Line: line})
+	}
 	dir := t.TempDir()
 	if _, err := c.Write(dir); err != nil {
 		t.Fatal(err)
@@ -325,7 +339,7 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 	if _, err := red.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"gpu-017", "GPU-a", "\"s0\"", "python3", "boot-1", "filer7", "secretd", "S4XN", "10.1.2.3"} {
+	for _, secret := range []string{"gpu-017", "GPU-a", "\"s0\"", "python3", "boot-1", "filer7", "secretd", "S4XN", "10.1.2.3", "alice", "hunter2", "52c13216", "1653199999999"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -340,8 +354,14 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 			}
 		}
 	}
-	if r := red.Judge(checks.Quick); r.Verdict != want.Verdict || len(r.Findings) != len(want.Findings) {
+	r := red.Judge(checks.Quick)
+	if r.Verdict != want.Verdict || len(r.Findings) != len(want.Findings) {
 		t.Fatalf("redacted: %s, %d findings; want %s, %d", r.Verdict, len(r.Findings), want.Verdict, len(want.Findings))
+	}
+	for i, f := range r.Findings {
+		if w := want.Findings[i]; f.Check != w.Check || f.Verdict != w.Verdict || f.Action != w.Action || f.Code != w.Code || f.Count != w.Count {
+			t.Errorf("redacted: %+v\nwant %+v", f, w)
+		}
 	}
 }
 

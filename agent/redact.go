@@ -11,21 +11,45 @@ import (
 	"strings"
 
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/hostlog"
+	"github.com/assay-gpu/assay/checks/kernlog"
 )
 
 // addresses are IP addresses, as the options of a mount name its server.
 var addresses = regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
 
-// Patterns of what a kernel-log line may tell of users and machines: process names and ids, MAC and IP addresses, host names.
+// private are patterns of what a kernel-log line may tell of users and machines, beside the names that the capture knows:
+// process names, which may hold spaces, MAC and IP addresses, serials and UUIDs of boards that are no longer there. What
+// the first group of a pattern holds stays.
 var private = []*regexp.Regexp{
-	regexp.MustCompile(`name=[^,\s]+`),
-	regexp.MustCompile(`\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b`),
-	addresses,
+	regexp.MustCompile(`(name=)[^,\n]+`),
+	regexp.MustCompile(`(Killed process \d+ )\([^\n]*\)`),
+	regexp.MustCompile(`(stuck for \d+s! )\[[^\n]*\]`),
+	regexp.MustCompile(`((?i:serial number)(?: is|:) )[^\s.]+`),
+	regexp.MustCompile(`(GPU-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`),
+	regexp.MustCompile(`()\b(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b`),
+	regexp.MustCompile(`()` + addresses.String()),
+}
+
+// redactLine leaves out of one record of the kernel log what names users and machines. Of a line that no check reads
+// nothing is left: a command line, an audit record or a file server's name may stand in it.
+func redactLine(line string, names *strings.Replacer) string {
+	if !kernlog.Holds([]byte(line)) {
+		return "redacted"
+	}
+	if e, ok := hostlog.Parse(line); ok && e.Kind == hostlog.HungTask && !hostlog.OfDriver(e.Task) {
+		line = strings.Replace(line, "task "+e.Task+":", "task redacted:", 1)
+	}
+	line = names.Replace(line)
+	for _, re := range private {
+		line = re.ReplaceAllString(line, "${1}redacted")
+	}
+	return line
 }
 
 // Redact replaces what names the machine, its parts and its users: node name, boot id, serials and UUIDs, each by a word
 // made from it, so that the same name stays the same; process names and file servers likewise; and process names and
-// addresses in the kernel log. salt keeps the words from being guessed. The redacted capture is judged like the original.
+// addresses in the kernel log, and all of its lines that no check reads. salt keeps the words from being guessed. The redacted capture is judged like the original.
 func (c Capture) Redact(salt []byte) (Capture, error) {
 	words := map[string]string{}
 	word := func(kind, s string) string {
@@ -90,15 +114,7 @@ func (c Capture) Redact(salt []byte) (Capture, error) {
 	}
 	out.Kernel = make([]KernelRecord, len(c.Kernel))
 	for i, r := range c.Kernel {
-		r.Line = replace.Replace(r.Line)
-		for _, re := range private {
-			r.Line = re.ReplaceAllStringFunc(r.Line, func(m string) string {
-				if k, _, ok := strings.Cut(m, "="); ok {
-					return k + "=redacted"
-				}
-				return "redacted"
-			})
-		}
+		r.Line = redactLine(r.Line, replace)
 		out.Kernel[i] = r
 	}
 	out.Redacted = true

@@ -6,7 +6,7 @@
 // hang at once; one of the GPU driver's own that hangs for minutes is a soft fault.
 //
 // Sources: Linux kernel/hung_task.c, kernel/watchdog.c, kernel/rcu/tree_stall.h, mm/oom_kill.c, mm/memory-failure.c,
-// arch/x86/kernel/cpu/mce, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c.
+// arch/x86/kernel/cpu/mce, drivers/edac/edac_mc.c, drivers/edac/mce_amd.c, drivers/firmware/efi/cper.c.
 package hostlog
 
 import (
@@ -66,7 +66,11 @@ var sentences = [...]struct {
 	{"event severity: info", Corrected},
 	{"Machine Check Exception", Uncorrected},
 	{"Machine check: ", Uncorrected},
+	{"Machine Check: ", MachineCheck}, // with the bank's status: see uncorrected
 	{"Uncorrected error", Uncorrected},
+	{"Uncorrected, software ", Uncorrected},
+	{"System Fatal error", Uncorrected},
+	{"Deferred error", MachineCheck},
 	{"Corrected error", Corrected},
 	{"Machine check events logged", MachineCheck},
 }
@@ -100,6 +104,9 @@ func Parse(line string) (Event, bool) {
 			if !strings.Contains(line, "[Hardware Error]") && !strings.Contains(line, "mce: ") {
 				return Event{}, false
 			}
+			if s.kind == MachineCheck && uncorrected(after) {
+				e.Kind = Uncorrected
+			}
 		}
 		e.Raw = checks.OneLine(line)
 		return e, true
@@ -127,6 +134,23 @@ func parseEDAC(line string) (Event, bool) {
 	return Event{}, false
 }
 
+// uncorrected reads "0 Bank 5: be00000000800400", the state of the machine and the status of one of its banks: bit 63 of
+// the latter says that it is valid, bit 61 that the error was not corrected (Intel SDM vol. 3B, IA32_MCi_STATUS; AMD has
+// both in the same place). The kernel prints so what it polls, too: corrected errors, and those of before the boot.
+func uncorrected(s string) bool {
+	_, s, ok := strings.Cut(s, " Bank ")
+	if !ok {
+		return false
+	}
+	_, s, ok = strings.Cut(s, ": ")
+	if !ok {
+		return false
+	}
+	s, _, _ = strings.Cut(s, " ")
+	status, err := strconv.ParseUint(s, 16, 64)
+	return err == nil && status>>63 == 1 && status>>61&1 == 1
+}
+
 // leadingSeconds reads "120 seconds." or "226906s!".
 func leadingSeconds(s string) time.Duration {
 	n := 0
@@ -150,9 +174,9 @@ func hungTask(s string) string {
 	return checks.OneLine(s[:i])
 }
 
-// ofDriver reports whether a task is the GPU driver's own thread or a tool that waits in it. Anybody may name a process so:
+// OfDriver reports whether a task is the GPU driver's own thread or a tool that waits in it. Anybody may name a process so:
 // that makes a node suspect for one retest, and no more.
-func ofDriver(task string) bool {
+func OfDriver(task string) bool {
 	for _, p := range [...]string{"nvidia", "nv_queue", "nv_open_q", "nv-hostengine", "UVM ", "irq/"} {
 		if strings.HasPrefix(task, p) && (p != "irq/" || strings.Contains(task, "nvidia")) {
 			return true
@@ -170,7 +194,7 @@ func Judge(e Event, p policy.HostLog) checks.Finding {
 	switch e.Kind {
 	case HungTask:
 		f.Reason = fmt.Sprintf("task %q is blocked for %s", e.Task, e.For)
-		if ofDriver(e.Task) && policy.Duration(e.For) > p.HungTask {
+		if OfDriver(e.Task) && policy.Duration(e.For) > p.HungTask {
 			fail(checks.Reboot, "task %q of the GPU driver is blocked for %s, longer than %s", e.Task, e.For, p.HungTask)
 		}
 	case SoftLockup:

@@ -200,7 +200,7 @@ func (n NVLink) rule(code int) (ask, bool) {
 		}
 		a, ok := u.severest(n.Status)
 		if a == resetIfFatal && (older && n.Intr&(oldUnit+1) != 0 || newer && n.Intr&(newUnit+1) != 0) {
-			return nothing, false // the table wants the bit above the unit's number clear, for these alone
+			return reset, true // the table's second pattern, for these alone: the bit above the unit's number is set
 		}
 		return a, ok
 	}

@@ -34,6 +34,7 @@ func newCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Judge the hardware now, without a control plane", Args: usageArgs(cobra.NoArgs),
 		Long: "Check reads the GPUs and this boot's kernel log once and judges them by the last policy received, or the built-in one.\n" +
+			"By hand every check judges, whatever its mode: modes are for what acts by itself.\n" +
 			"Exit status: 0 healthy, 1 a fault found, 2 something could not be tested.",
 		Example: "  assay-agent check\n  assay-agent check --suite standard --json\n  assay-agent check --only ecc,rowremap\n  assay-agent check --from ./capture",
 	}

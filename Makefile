@@ -75,7 +75,7 @@ test-fast: | deps-build
 lint: | deps-build
 	@.ci/lint
 
-## fuzz: every fuzz target for FUZZTIME (60s)
+## fuzz: every fuzz target for FUZZTIME (60s; 5m for a release)
 fuzz: | deps-build
 	@.ci/fuzz '$(FUZZTIME)'
 

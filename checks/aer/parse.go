@@ -13,6 +13,7 @@ func Parse(line string) (Event, bool) {
 	if i := strings.IndexByte(line, '\n'); i >= 0 {
 		line = line[:i]
 	}
+	line = strings.TrimRight(line, "\r\x00") // as what is kept of it
 	var e Event
 	var at int // where what the device says begins
 	ok := false

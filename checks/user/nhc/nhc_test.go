@@ -138,7 +138,9 @@ func FuzzImport(f *testing.F) {
 		}
 		out := Fragment("f", items)
 		if Count(items)[User] <= 64 && !strings.ContainsAny(text, "\x00") && len(text) < 2000 {
-			if _, err := policyfile.Load("f", []byte(out)); err != nil && !strings.Contains(err.Error(), "overrides[") {
+			// The loader refuses more than 200 open brackets, wherever they stand: no file of people's has them.
+			open := strings.Count(out, "{") + strings.Count(out, "[")
+			if _, err := policyfile.Load("f", []byte(out)); err != nil && !strings.Contains(err.Error(), "overrides[") && open <= 200 {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/policy"
 )
 
@@ -17,6 +19,8 @@ type Aside interface {
 	// that level read besides; screen is NoLevel in the background. What it gives for a screen counts, Unknown too: what no
 	// screen is to wait for it leaves out.
 	Look(ctx context.Context, p policy.Policy, known checks.Inventory, screen checks.Level) (found []checks.Finding, again time.Duration)
+	// Readings is what was read last. It does not wait for a look that is being taken.
+	Readings() catalog.Beside
 	// Quiesce returns once none of its processes may hold a device open.
 	Quiesce(ctx context.Context) error
 }
@@ -54,7 +58,41 @@ func (a *Agent) screenAside(ctx context.Context, level checks.Level) []checks.Fi
 		}
 		all = append(all, found...)
 	}
+	a.keepScreen()
 	return all
+}
+
+// keptScreen is screen.json: what only screens read, as the last one did. It is for captures: no verdict rests on it.
+type keptScreen struct {
+	BootID string         `json:"boot_id"`
+	Read   catalog.Beside `json:"read"`
+}
+
+// keepScreen puts what only screens read on disk.
+func (a *Agent) keepScreen() {
+	read := a.readings()
+	read = catalog.Beside{Diag: read.Diag, Golden: read.Golden}
+	if read.Diag != nil || read.Golden != nil {
+		_ = a.store.save("screen.json", keptScreen{a.bootID, read}) // logged there; a capture then lacks it
+	}
+}
+
+// ScreenReadings is what the last screen of the boot read that nothing else reads, as an agent kept it in stateDir.
+func ScreenReadings(stateDir, bootID string) catalog.Beside {
+	var k keptScreen
+	if s := (store{stateDir, slog.New(slog.DiscardHandler)}); !s.load("screen.json", &k) || k.BootID != bootID {
+		return catalog.Beside{}
+	}
+	return k.Read
+}
+
+// readings is what the asides read last, in this boot.
+func (a *Agent) readings() catalog.Beside {
+	read := ScreenReadings(a.cfg.StateDir, a.bootID)
+	for _, s := range a.cfg.Asides {
+		read = read.With(s.Readings())
+	}
+	return read
 }
 
 // quiesceAsides returns once no aside's process may hold a device open.

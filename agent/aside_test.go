@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/dcgm"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -20,6 +24,7 @@ type fakeAside struct {
 	mu     sync.Mutex
 	found  []checks.Finding
 	screen []checks.Finding
+	read   catalog.Beside
 	busy   error
 	looks  int
 	node   string
@@ -34,6 +39,12 @@ func (f *fakeAside) Look(_ context.Context, _ policy.Policy, known checks.Invent
 		return append(append([]checks.Finding{}, f.found...), f.screen...), time.Minute
 	}
 	return f.found, 10 * time.Second
+}
+
+func (f *fakeAside) Readings() catalog.Beside {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.read
 }
 
 func (f *fakeAside) Quiesce(context.Context) error { return f.busy }
@@ -151,6 +162,45 @@ func TestAResetWaitsForTheAsides(t *testing.T) {
 		b.wait(time.Second)
 		if r, err := b.agent.NextResult(t.Context()); err != nil || r.Outcome != outcomeFailed || !strings.Contains(r.Detail, "our own: a diagnostic runs") {
 			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// What the last screen read is kept over a restart of the agent, and evidence holds it with what was read since.
+func TestWhatAScreenReadIsEvidence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		exit := 226
+		diag := &catalog.DiagRead{At: time.Now().UTC(), Level: 2, Output: `{"DCGM Diagnostic":{"runtime_error":"no"}}`, Exit: &exit}
+		health := &catalog.HealthRead{At: time.Now().UTC(), Health: dcgm.Health{Stuck: "dcgmHealthCheck"}}
+		b := newBench(t)
+		b.asides = []Aside{&fakeAside{read: catalog.Beside{Health: health}}, &fakeAside{read: catalog.Beside{Diag: diag}}}
+		b.run()
+		d := b.desired(1, 5)
+		d.Policy.DCGM.Health, d.Policy.DCGM.Screen = "standalone", 2
+		d.Effects = []wire.Effect{b.effect("e1", lifecycle.EffectScreen, map[string]string{"level": "standard"})}
+		b.desire(d)
+		b.result()
+		if got := ScreenReadings(b.dir, "boot-1"); got.Health != nil || !reflect.DeepEqual(got.Diag, diag) {
+			t.Errorf("kept %+v", got)
+		}
+		if got := ScreenReadings(b.dir, "boot-2"); !got.Empty() {
+			t.Errorf("of another boot: %+v", got)
+		}
+		b.asides[1] = &fakeAside{}
+		b.restart()
+		defer b.end()
+		d.Version, d.Effects = 2, []wire.Effect{b.effect("e2", lifecycle.EffectEvidence, map[string]string{"case": "Q-1"})}
+		b.desire(d)
+		if r := b.result(); r.Refs["beside.json"] == "" || r.Refs["dcgmi-diag.txt"] == "" {
+			t.Fatalf("%+v", r)
+		}
+		c, err := ReadCapture(filepath.Join(b.dir, "evidence", "Q-1"))
+		if err != nil || !reflect.DeepEqual(c.Beside, catalog.Beside{Health: health, Diag: diag}) {
+			t.Fatalf("%+v, %v", c.Beside, err)
+		}
+		found := showFindings(c.Judge(checks.Standard))
+		if !strings.Contains(found, "dcgm_health") || !strings.Contains(found, "the diagnostic did not run: no") {
+			t.Errorf("judged again:\n%s", found)
 		}
 	})
 }

@@ -27,6 +27,7 @@ import (
 type Capture struct {
 	CaptureMeta
 	Snapshot catalog.Snapshot
+	Beside   catalog.Beside // what was read beside the snapshot
 	Kernel   []KernelRecord
 	Expected *checks.Inventory
 	Policy   policy.Policy
@@ -59,6 +60,7 @@ func (c Capture) Judge(level checks.Level) SuiteResult {
 	}
 	in.Snapshot.Node, in.Snapshot.BootID, in.Snapshot.At = c.Node, c.BootID, c.At
 	in.Kernel = c.kernelFindings()
+	in.Aside = catalog.JudgeBeside(c.Beside, level, c.known(), c.Policy)
 	return Judge(in)
 }
 
@@ -70,12 +72,17 @@ func (c Capture) kernelFindings() []checks.Finding {
 			events = append(events, s.event)
 		}
 	}
+	return notable(checks.Collapse(catalog.TakeBack(catalog.JudgeLog(events, c.known(), c.Tree, c.Policy))))
+}
+
+// known is the hardware that was accepted and that was seen.
+func (c Capture) known() checks.Inventory {
 	known := c.Snapshot.Inventory()
 	if c.Expected != nil {
 		known.GPUs = append(slices.Clone(c.Expected.GPUs), known.GPUs...)
 	}
 	known.Node, known.BootID = c.Node, c.BootID
-	return notable(checks.Collapse(catalog.TakeBack(catalog.JudgeLog(events, known, c.Tree, c.Policy))))
+	return known
 }
 
 // Names of a capture's files.
@@ -84,8 +91,10 @@ const (
 	fileSnapshot = "snapshot.json"
 	fileExpected = "expected.json"
 	filePolicy   = "policy.json"
-	fileTexts    = "texts.json" // the files of sysfs and procfs, and the answers of system calls, that the host's readings are from
-	fileKernel   = "kernel.log" // tab separated: sequence number, time, records lost before it, the line with its line breaks as spaces
+	fileBeside   = "beside.json"    // what was read beside the snapshot: DCGM, user checks, golden runs
+	fileDiag     = "dcgmi-diag.txt" // what the diagnostic wrote, as it stands
+	fileTexts    = "texts.json"     // the files of sysfs and procfs, and the answers of system calls, that the host's readings are from
+	fileKernel   = "kernel.log"     // tab separated: sequence number, time, records lost before it, the line with its line breaks as spaces
 )
 
 // byProgram stands behind the records lost, in kernel.log, of a record that a program wrote and not the kernel.
@@ -114,10 +123,23 @@ func (c Capture) Write(dir string) (map[string]string, error) {
 		fmt.Fprintf(&kernel, "%d\t%s\t%d%s\t%s\n", r.Seq, r.At.UTC().Format(time.RFC3339Nano), r.Lost, by, oneLine.Replace(r.Line))
 	}
 	files := map[string][]byte{fileKernel: kernel.Bytes()}
-	for name, v := range map[string]any{fileMeta: c.CaptureMeta, fileSnapshot: c.Snapshot, filePolicy: c.Policy, fileExpected: c.Expected, fileTexts: c.Snapshot.Texts} {
-		if name == fileExpected && c.Expected == nil || name == fileTexts && len(c.Snapshot.Texts) == 0 {
-			continue
-		}
+	beside := c.Beside
+	if d := c.Beside.Diag; d != nil {
+		apart := *d
+		apart.Output, beside.Diag = "", &apart
+		files[fileDiag] = []byte(d.Output)
+	}
+	content := map[string]any{fileMeta: c.CaptureMeta, fileSnapshot: c.Snapshot, filePolicy: c.Policy}
+	if c.Expected != nil {
+		content[fileExpected] = c.Expected
+	}
+	if len(c.Snapshot.Texts) > 0 {
+		content[fileTexts] = c.Snapshot.Texts
+	}
+	if !beside.Empty() {
+		content[fileBeside] = beside
+	}
+	for name, v := range content {
 		data, err := json.MarshalIndent(v, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("capture %s: %w", name, err)
@@ -142,7 +164,7 @@ func ReadCapture(dir string) (Capture, error) {
 		name     string
 		into     any
 		optional bool
-	}{{fileMeta, &c.CaptureMeta, false}, {fileSnapshot, &c.Snapshot, false}, {filePolicy, &c.Policy, false}, {fileExpected, &c.Expected, true}, {fileTexts, &c.Snapshot.Texts, true}} {
+	}{{fileMeta, &c.CaptureMeta, false}, {fileSnapshot, &c.Snapshot, false}, {filePolicy, &c.Policy, false}, {fileExpected, &c.Expected, true}, {fileTexts, &c.Snapshot.Texts, true}, {fileBeside, &c.Beside, true}} {
 		found, err := atomicfile.ReadJSON(filepath.Join(dir, f.name), f.into)
 		if err != nil {
 			return c, fmt.Errorf("capture: %w", err)
@@ -150,6 +172,13 @@ func ReadCapture(dir string) (Capture, error) {
 		if !found && !f.optional {
 			return c, fmt.Errorf("capture %s: it holds no %s: %w", dir, f.name, fs.ErrNotExist)
 		}
+	}
+	if c.Beside.Diag != nil {
+		text, err := os.ReadFile(filepath.Join(dir, fileDiag))
+		if err != nil {
+			return c, fmt.Errorf("capture: %w", err)
+		}
+		c.Beside.Diag.Output = string(text)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, fileKernel))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,11 +14,17 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/dcgm"
 	"github.com/assay-gpu/assay/checks/mounts"
 	"github.com/assay-gpu/assay/checks/nvme"
+	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/processes"
+	"github.com/assay-gpu/assay/checks/sdc"
+	"github.com/assay-gpu/assay/checks/user"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/coordinator/wire"
+	"github.com/assay-gpu/assay/golden"
 )
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -316,6 +324,23 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 	} {
 		c.Kernel = append(c.Kernel, KernelRecord{Seq: uint64(3 + i), At: c.At.Add(time.Duration(i) * time.Hour), Line: line})
 	}
+	at, uuid := c.At, "GPU-00000000-1111-2222-3333-444444444444"
+	c.Policy.DCGM.Health, c.Policy.DCGM.Screen, c.Policy.DCGM.Address, c.Policy.Golden.Screen = "standalone", 2, "dcgm7.corp:5555", true
+	c.Policy.Golden.Records = []policy.GoldenRecord{{Kernel: "k", By: "ann@corp"}}
+	c.Policy.UserChecks = map[string]policy.UserCheck{"x": {Command: []string{"/opt/ann/check"}, User: "bob1", Env: map[string]string{"T": "hunter2"}}}
+	var asExit policy.Set
+	if err := json.Unmarshal([]byte(`{"user_checks":{"x":{"format":"exit"}}}`), &asExit); err != nil {
+		t.Fatal(err)
+	}
+	c.Policy.Overrides = []policy.Override{{Name: "ours", Nodes: []string{"gpu-017"}, Set: asExit}}
+	c.Beside = catalog.Beside{
+		Health: &catalog.HealthRead{At: at, Health: dcgm.Health{Have: checks.Read, Err: "10.1.2.3", GPUs: []dcgm.HealthGPU{{UUID: uuid}},
+			Incidents: []dcgm.Incident{{System: 0x10, Result: 20, Code: 52, Group: dcgm.OfGPU, Text: "of " + uuid}}}},
+		Diag: &catalog.DiagRead{At: at, Level: 2, Output: `{"DCGM Diagnostic":{"runtime_error":"` + uuid + ` at 10.1.2.3","entity_groups":[{"entity_group_id":1,"entities":[{"entity_id":0,"serial_num" : "S77"}]}]}}`, Trouble: "10.1.2.3"},
+		User: map[string]catalog.UserRead{"x": {At: at, Outcome: user.Outcome{Exit: 3, Stdout: "ann is full", Stderr: "of bob1"}}},
+		Golden: &catalog.GoldenRead{At: at, GPUs: []checks.GPU{{UUID: "GPU-away", Serial: "S99"}}, Results: map[string]sdc.Reading{
+			"GPU-away": {Have: checks.Read, Result: golden.Result{GPU: golden.Device{UUID: "GPU-away"}, Blame: golden.BlameHost}}}},
+	}
 	dir := t.TempDir()
 	if _, err := c.Write(dir); err != nil {
 		t.Fatal(err)
@@ -331,6 +356,9 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 	if showFindings(want) != showFindings(got) || want.Verdict != checks.Fail {
 		t.Fatalf("judged again:\n%s\nwant\n%s", showFindings(got), showFindings(want))
 	}
+	if r := c.Judge(checks.Standard); !strings.Contains(showFindings(r), "user/x node fail") || showFindings(back.Judge(checks.Standard)) != showFindings(r) {
+		t.Fatalf("at level standard\n%s\nagain\n%s", showFindings(r), showFindings(back.Judge(checks.Standard)))
+	}
 	red, err := c.Redact([]byte("salt"))
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +367,9 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 	if _, err := red.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"gpu-017", "GPU-a", "\"s0\"", "python3", "boot-1", "filer7", "secretd", "S4XN", "10.1.2.3", "alice", "hunter2", "52c13216", "1653199999999"} {
+	for _, secret := range []string{
+		"gpu-017", "GPU-a", "\"s0\"", "python3", "boot-1", "filer7", "secretd", "S4XN", "10.1.2.3", "alice", "hunter2", "52c13216", "1653199999999", "dcgm7", "ann", "bob1", uuid, "GPU-away", "S77", "S99",
+	} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -353,6 +383,9 @@ func TestRedactedCaptureIsJudgedAlike(t *testing.T) {
 				t.Errorf("%s still holds %s", filepath.Base(f), secret)
 			}
 		}
+	}
+	if a, b := c.Judge(checks.Standard), red.Judge(checks.Standard); bones(a) != bones(b) {
+		t.Errorf("redacted:\n%s\nwant\n%s", bones(b), bones(a))
 	}
 	r := red.Judge(checks.Quick)
 	if r.Verdict != want.Verdict || len(r.Findings) != len(want.Findings) {
@@ -370,6 +403,15 @@ func showFindings(r SuiteResult) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		b.WriteString(f.Check + " " + f.Subject.Key() + " " + f.Verdict.String() + " " + f.Action.String() + " " + f.Reason + " " + f.Incident + "\n")
+	}
+	return b.String()
+}
+
+// bones are findings without what redaction changes.
+func bones(r SuiteResult) string {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "%s %s %d %s %s hard=%t\n", f.Check, f.Subject.Kind, f.Code, f.Verdict, f.Action, f.Hard)
 	}
 	return b.String()
 }

@@ -29,6 +29,7 @@ func (a *Agent) evidence(ctx context.Context, e wire.Effect) wire.EffectResult {
 	} else if c.Kernel, err = a.cfg.DumpKernel(ctx); err != nil {
 		c.KernelErr = err.Error()
 	}
+	c.Beside = a.readings()
 	// The rest is in memory, and is taken even when the deadline has passed.
 	if err := a.call(context.WithoutCancel(ctx), func() {
 		c.Expected, c.Policy = a.expected(), *a.policy.Load()

@@ -48,9 +48,11 @@ func redactLine(line string, names *strings.Replacer) string {
 }
 
 // Redact replaces what names the machine, its parts and its users: node name, boot id, serials and UUIDs, each by a word
-// made from it, so that the same name stays the same; process names and file servers likewise; and process names and
-// addresses in the kernel log, and all of its lines that no check reads. salt keeps the words from being guessed. The redacted capture is judged like the original.
+// made from it, so that the same name stays the same; process names and file servers likewise; process names and
+// addresses in the kernel log, and all of its lines that no check reads; and what user checks say and are given. salt keeps the
+// words from being guessed. The redacted capture is judged like the original, but for the words of reasons.
 func (c Capture) Redact(salt []byte) (Capture, error) {
+	c = c.ForNode() // overrides go by the node's name, which is lost
 	words := map[string]string{}
 	word := func(kind, s string) string {
 		sum := sha256.Sum256(append(append([]byte(kind), salt...), s...))
@@ -75,6 +77,12 @@ func (c Capture) Redact(salt []byte) (Capture, error) {
 		add("GPU-", g.UUID)
 		add("serial-", g.Serial)
 	}
+	if c.Beside.Golden != nil {
+		for _, g := range c.Beside.Golden.GPUs {
+			add("GPU-", g.UUID)
+			add("serial-", g.Serial)
+		}
+	}
 	for _, d := range c.Snapshot.Host.NVMe.Disks {
 		add("serial-", d.Serial)
 	}
@@ -97,7 +105,9 @@ func (c Capture) Redact(salt []byte) (Capture, error) {
 	out.Expected = nil
 	host, texts := redactHost(c.Snapshot.Host, c.Snapshot.Texts, word)
 	c.Snapshot.Host = host
-	for _, p := range []struct{ from, to any }{{c.CaptureMeta, &out.CaptureMeta}, {c.Snapshot, &out.Snapshot}, {c.Expected, &out.Expected}} {
+	c.Beside = redactBeside(c.Beside, c.Policy, word)
+	out.Beside, out.Policy = catalog.Beside{}, redactPolicy(c.Policy, word)
+	for _, p := range []struct{ from, to any }{{c.CaptureMeta, &out.CaptureMeta}, {c.Snapshot, &out.Snapshot}, {c.Expected, &out.Expected}, {c.Beside, &out.Beside}} {
 		data, err := json.Marshal(p.from)
 		if err != nil {
 			return c, fmt.Errorf("redact: %w", err)

@@ -93,7 +93,8 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever it prints, what is made of it is sound; a line more changes nothing of those before it.
+// Whatever it prints, what is made of it is sound; without its words it is judged alike; a line more changes nothing of those
+// before it.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{`{"verdict":"pass","reason":"ok"}`, "{", `{"verdict":"fail","action":"none"}`, "\x00\n{}", `{"verdict":"fail","subject":{"kind":"gpu","gpu_index":-1}}`} {
 		f.Add(s, 0)
@@ -112,6 +113,13 @@ func FuzzJSON(f *testing.F) {
 				if _, err := json.Marshal(f); err != nil {
 					t.Fatal(err)
 				}
+			}
+			hidden := Redact(u, Outcome{Stdout: out, Exit: exit})
+			if a, b := bones(u, Outcome{Stdout: out, Exit: exit}), bones(u, hidden); a != b {
+				t.Fatalf("redacted, it is judged\n%s\nwant\n%s", b, a)
+			}
+			if again := Redact(u, hidden); again != hidden {
+				t.Fatalf("redacted twice %+v, once %+v", again, hidden)
 			}
 			if format != "json" || len(fs) > maxFindings || exit != 0 || strings.TrimSpace(out) == "" {
 				continue

@@ -34,6 +34,8 @@ func newCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Judge the hardware now, without a control plane", Args: usageArgs(cobra.NoArgs),
 		Long: "Check reads the GPUs and this boot's kernel log once and judges them by the last policy received, or the built-in one.\n" +
+			"It asks DCGM's health watches and runs user checks where policy has that done; dcgmi diag and golden kernels load the\n" +
+			"GPUs, so that what the daemon's last screen of this boot read of them is judged: the diagnostic with --suite standard.\n" +
 			"By hand every check judges, whatever its mode: modes are for what acts by itself.\n" +
 			"Exit status: 0 healthy, 1 a fault found, 2 something could not be tested.",
 		Example: "  assay-agent check\n  assay-agent check --suite standard --json\n  assay-agent check --only ecc,rowremap\n  assay-agent check --from ./capture",
@@ -50,18 +52,15 @@ func newCheck() *cobra.Command {
 		if err := joinUsage(err, ferr); err != nil {
 			return err
 		}
-		var own *policy.Policy
-		if policyFile != "" {
-			p, err := loadPolicy(policyFile)
-			if err != nil {
-				return err
-			}
-			own = &p
+		own, err := ownPolicy(policyFile)
+		if err != nil {
+			return err
 		}
 		capt, err := takeOrRead(c.Context(), cfg, from, own, c.ErrOrStderr())
 		if err != nil {
 			return err
 		}
+		tellDiag(c.ErrOrStderr(), capt, level)
 		return judgeAndPrint(c.OutOrStdout(), capt, level, only, asJSON)
 	}
 	c.AddCommand(newCheckList(), newCheckExplain(), newCheckLog(time.Now), newCheckDCGM(), newCheckGolden(), newCheckUser(), newCheckImport())
@@ -90,6 +89,15 @@ func checkArgs(suite string, only []string) (checks.Level, error) {
 		}
 	}
 	return level, errors.Join(faults...)
+}
+
+// ownPolicy reads a policy file; nil when none is named.
+func ownPolicy(file string) (*policy.Policy, error) {
+	if file == "" {
+		return nil, nil
+	}
+	p, err := loadPolicy(file)
+	return &p, err
 }
 
 func loadPolicy(file string) (policy.Policy, error) {
@@ -138,14 +146,36 @@ func takeCapture(ctx context.Context, cfg config, own *policy.Policy, stderr io.
 	defer hw.close()
 	c.Tree = hw.tree
 	known := checks.Inventory{GPUs: agent.KnownGPUs(cfg.StateDir)}
-	hw.onPolicy(c.Policy.ForNode(cfg.Node, policy.HardwareOf(known, c.Expected), policy.Set{}))
+	here := c.Policy.ForNode(cfg.Node, policy.HardwareOf(known, c.Expected), policy.Set{})
+	hw.onPolicy(here)
+	beside := make(chan catalog.Beside, 1)
+	go func() { beside <- readBeside(ctx, cfg, hw, here, bootID) }()
 	if c.Snapshot, err = hw.prober.Snapshot(ctx); err != nil {
 		c.SnapshotErr = err.Error()
 	}
 	if c.Kernel, err = hw.dump(ctx); err != nil {
 		c.KernelErr = err.Error()
 	}
+	c.Beside = <-beside
 	return c, nil
+}
+
+// readBeside reads what policy has read beside the snapshot. What loads the GPUs is not run: of that, what the daemon's last
+// screen of this boot read is taken.
+func readBeside(ctx context.Context, cfg config, hw *hardware, p policy.Policy, bootID string) catalog.Beside {
+	read := agent.ScreenReadings(cfg.StateDir, bootID)
+	for _, s := range hw.asides() {
+		s.Look(ctx, p, checks.Inventory{Node: cfg.Node, BootID: bootID}, checks.NoLevel)
+		read = read.With(s.Readings())
+	}
+	return read
+}
+
+// tellDiag says of a diagnostic that it is not part of the suite.
+func tellDiag(w io.Writer, c agent.Capture, level checks.Level) {
+	if d := c.Beside.Diag; d != nil && level < checks.Standard && c.ForNode().Policy.DCGM.Screen > 0 {
+		fmt.Fprintf(w, "dcgmi diag -r %d of %s is judged with --suite standard\n", d.Level, d.At.UTC().Format(time.RFC3339))
+	}
 }
 
 // judgeAndPrint judges a capture, prints what it finds and returns the exit status.

@@ -107,7 +107,7 @@ func (o dcgmOptions) ask(c *cobra.Command, cfg config) error {
 	}
 	prober := newDCGM(cfg)
 	if o.run > 0 {
-		return printSide(c.OutOrStdout(), cfg.Node, catalog.JudgeDCGM(prober.Diag(c.Context(), o.run, p), known, p), o.json)
+		return printSide(c.OutOrStdout(), cfg.Node, catalog.JudgeDCGM(prober.Diag(c.Context(), o.run, p).Report(), known, p), o.json)
 	}
 	if p.DCGM.Health == "off" {
 		p.DCGM.Health = "standalone"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -15,9 +16,15 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/assay-gpu/assay/agent"
+	"github.com/assay-gpu/assay/agent/atomicfile"
 	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/agent/sim/nvmllib"
 	"github.com/assay-gpu/assay/agent/socket"
+	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/sdc"
+	"github.com/assay-gpu/assay/golden"
 )
 
 func TestMain(m *testing.M) {
@@ -43,6 +50,8 @@ func TestScripts(t *testing.T) {
 			"hook":       hook,
 			"eventually": eventually,
 			"status":     status,
+			"screened":   screened,
+			"redacted":   redacted,
 		},
 	})
 }
@@ -125,4 +134,44 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("not within 10 s: %s: %v", strings.Join(args, " "), err)
+}
+
+// screened leaves in $STATE what an agent keeps of a screen of this boot: screened DIAG RESULTS, files of what dcgmi diag -r 2 wrote
+// before it ended with status 226 and of what golden run --json printed.
+func screened(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: screened DIAG RESULTS")
+	}
+	exit := 226
+	read := catalog.Beside{
+		Diag:   &catalog.DiagRead{At: time.Now().UTC(), Level: 2, Output: ts.ReadFile(args[0]), Exit: &exit},
+		Golden: &catalog.GoldenRead{At: time.Now().UTC(), Results: map[string]sdc.Reading{}},
+	}
+	d := json.NewDecoder(strings.NewReader(ts.ReadFile(args[1])))
+	for d.More() {
+		var r golden.Result
+		ts.Check(d.Decode(&r))
+		for _, g := range agent.KnownGPUs(ts.Getenv("STATE")) {
+			if g.UUID == r.GPU.UUID {
+				read.Golden.GPUs = append(read.Golden.GPUs, g)
+				read.Golden.Results[g.UUID] = sdc.Reading{Have: checks.Read, Result: r}
+			}
+		}
+	}
+	boot, err := os.ReadFile(sim.In(ts.Getenv("HW")).BootID)
+	ts.Check(err)
+	ts.Check(atomicfile.WriteJSON(ts.Getenv("STATE")+"/screen.json", map[string]any{"boot_id": strings.TrimSpace(string(boot)), "read": read}))
+}
+
+// redacted redacts a capture into another folder: redacted FROM TO.
+func redacted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: redacted FROM TO")
+	}
+	c, err := agent.ReadCapture(ts.MkAbs(args[0]))
+	ts.Check(err)
+	c, err = c.Redact([]byte("salt"))
+	ts.Check(err)
+	_, err = c.Write(ts.MkAbs(args[1]))
+	ts.Check(err)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/assay-gpu/assay/agent/probe/child"
@@ -30,12 +31,12 @@ type Prober struct {
 	cfg Config
 	now func() time.Time
 
-	mu      sync.Mutex
-	asked   time.Time        // when the health watches were asked last
-	found   []checks.Finding // what they said
-	reached bool             // they answered
-	since   time.Time        // since when they have been set, as far as is known
-	stuck   *stuckChild
+	read atomic.Pointer[catalog.Beside] // what was read last; never changed in place
+
+	mu    sync.Mutex
+	asked time.Time // when the health watches were asked last
+	since time.Time // since when they have been set, as far as is known
+	stuck *stuckChild
 }
 
 // A stuckChild is a child that outlives SIGKILL. No other is started beside it.
@@ -46,7 +47,11 @@ type stuckChild struct {
 }
 
 // New makes a prober.
-func New(cfg Config) *Prober { return &Prober{cfg: cfg, now: time.Now} }
+func New(cfg Config) *Prober {
+	p := &Prober{cfg: cfg, now: time.Now}
+	p.read.Store(&catalog.Beside{})
+	return p
+}
 
 // Bounds on what is read, in bytes: 1024 incidents of 1 KiB, and some; a diagnostic's output is some 100 KiB.
 const (
@@ -68,37 +73,28 @@ func (p *Prober) Look(ctx context.Context, pol policy.Policy, known checks.Inven
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	again = longest
+	read := *p.read.Load()
 	if pol.DCGM.Health == "off" || pol.ModeOf(dcgm.HealthID) == policy.Off {
-		p.found, p.asked = nil, time.Time{}
+		read.Health, p.asked = nil, time.Time{}
 	} else {
 		every := pol.DCGM.Every.D()
 		if p.asked.IsZero() || screen != checks.NoLevel || !p.now().Before(p.asked.Add(every)) {
 			h := p.health(ctx, pol)
 			p.asked = p.now()
-			p.found = stamp(catalog.JudgeDCGMHealth(h, known, pol), p.asked)
-			p.reached = h.Have == checks.Read
-		}
-		for _, f := range p.found {
-			// A silence that proves nothing yet holds no screen up: DCGM needs its minute, and no screen was asked to wait.
-			if screen == checks.NoLevel || f.Verdict != checks.Unknown || pol.DCGM.Required && !p.reached {
-				found = append(found, f)
-			}
+			read.Health = &catalog.HealthRead{At: p.asked, Health: h}
 		}
 		again = min(again, max(p.asked.Add(every).Sub(p.now()), time.Second))
 	}
 	if level := pol.DCGM.Screen; level > 0 && screen >= checks.Standard {
-		r := p.diag(ctx, level, pol)
-		found = append(found, stamp(catalog.JudgeDCGM(r, known, pol), p.now())...)
+		d := p.diag(ctx, level, pol)
+		read.Diag = &d
 	}
-	return found, again
+	p.read.Store(&read)
+	return catalog.JudgeBeside(read, screen, known, pol), again
 }
 
-func stamp(fs []checks.Finding, at time.Time) []checks.Finding {
-	for i := range fs {
-		fs[i].At = at
-	}
-	return fs
-}
+// Readings is what was read last. It does not wait for a look that is being taken.
+func (p *Prober) Readings() catalog.Beside { return *p.read.Load() }
 
 // Quiesce waits until no question is being asked, and fails when a child cannot be ended.
 func (p *Prober) Quiesce(ctx context.Context) error {
@@ -214,37 +210,35 @@ func (p *Prober) stuckNow() bool {
 func (p *Prober) env() []string { return append(os.Environ(), p.cfg.Env...) }
 
 // Diag runs a level of the diagnostic now.
-func (p *Prober) Diag(ctx context.Context, level int, pol policy.Policy) dcgm.Report {
+func (p *Prober) Diag(ctx context.Context, level int, pol policy.Policy) catalog.DiagRead {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.diag(ctx, level, pol)
 }
 
-func (p *Prober) diag(ctx context.Context, level int, pol policy.Policy) dcgm.Report {
+func (p *Prober) diag(ctx context.Context, level int, pol policy.Policy) catalog.DiagRead {
 	argv := []string{p.cfg.Dcgmi, "diag", "-j", "-r", strconv.Itoa(level)}
 	if a := pol.DCGM.Address; a != policy.Default().DCGM.Address {
 		argv = append(argv, "--host", a)
 	}
 	o := child.Run(ctx, child.Spec{Argv: argv, Env: p.env(), Timeout: pol.DCGM.Diag(level), Grace: diagGrace, Output: maxDiag})
+	d := catalog.DiagRead{At: p.now(), Level: level}
 	if o.Missing {
-		return dcgm.Report{Missing: o.Err}
+		d.Missing = o.Err
+		return d
 	}
-	r := dcgm.Parse(string(o.Stdout))
-	trouble := ""
+	d.Output = strings.ToValidUTF8(string(o.Stdout), "\uFFFD")
 	switch {
 	case o.Err != "":
-		trouble = o.Err
+		d.Trouble = o.Err
 	case o.Stuck:
-		trouble = "dcgmi is still there after SIGKILL"
+		d.Trouble = "dcgmi is still there after SIGKILL"
 	case o.TimedOut:
-		trouble = fmt.Sprintf("dcgmi did not end within %s", policy.Duration(pol.DCGM.Diag(level)))
+		d.Trouble = fmt.Sprintf("dcgmi did not end within %s", policy.Duration(pol.DCGM.Diag(level)))
 	case o.Cut || o.Signal != 0:
-		trouble = "dcgmi ended" + how(o)
+		d.Trouble = "dcgmi ended" + how(o)
 	default:
-		r.Exit = &o.Exit
+		d.Exit = &o.Exit
 	}
-	if trouble != "" {
-		r.Runtime = append(r.Runtime, trouble)
-	}
-	return r
+	return d
 }

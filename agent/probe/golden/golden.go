@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
@@ -23,13 +25,18 @@ type Runner struct {
 	child   []string // the command line of a child, its flags aside
 	library string
 
+	read atomic.Pointer[catalog.Beside] // what was read last; never changed in place
+
 	mu   sync.Mutex
-	last []checks.Finding
-	boot string // for which last holds
+	boot string // in which it was read
 }
 
 // New makes a runner. child is the command line that runs worker.Child; library is the CUDA driver's.
-func New(child []string, library string) *Runner { return &Runner{child: child, library: library} }
+func New(child []string, library string) *Runner {
+	r := &Runner{child: child, library: library}
+	r.read.Store(&catalog.Beside{})
+	return r
+}
 
 // again is when a background look is next due: none runs kernels, so it only tells what the last screen found.
 const again = time.Minute
@@ -38,18 +45,31 @@ const again = time.Minute
 func (r *Runner) Look(ctx context.Context, p policy.Policy, known checks.Inventory, screen checks.Level) ([]checks.Finding, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !p.Golden.Screen || p.ModeOf(sdc.ID) == policy.Off {
-		r.last = nil
-		return nil, again
+	if !p.Golden.Screen || p.ModeOf(sdc.ID) == policy.Off || r.boot != known.BootID {
+		r.read.Store(&catalog.Beside{})
+		r.boot = known.BootID
 	}
-	if r.boot != known.BootID {
-		r.last, r.boot = nil, known.BootID
+	if p.Golden.Screen && p.ModeOf(sdc.ID) != policy.Off && screen != checks.NoLevel {
+		known.GPUs = once(known.GPUs)
+		results := r.run(ctx, p.Golden, known, screen)
+		r.read.Store(&catalog.Beside{Golden: &catalog.GoldenRead{At: time.Now(), GPUs: known.GPUs, Results: results}})
 	}
-	if screen != checks.NoLevel {
-		r.last = catalog.JudgeSDC(r.run(ctx, p.Golden, known, screen), time.Now(), known, p)
-	}
-	return r.last, again
+	return catalog.JudgeBeside(*r.read.Load(), screen, known, p), again
 }
+
+// once leaves out GPUs that were named before: the hardware that is known is what was accepted and what was seen.
+func once(gpus []checks.GPU) []checks.GPU {
+	var out []checks.GPU
+	for _, g := range gpus {
+		if !slices.ContainsFunc(out, func(o checks.GPU) bool { return o.UUID == g.UUID }) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// Readings is what was read last. It does not wait for a run.
+func (r *Runner) Readings() catalog.Beside { return *r.read.Load() }
 
 // Quiesce returns once no child runs: Look holds the lock while one does.
 func (r *Runner) Quiesce(ctx context.Context) error {

@@ -9,7 +9,9 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/assay-gpu/assay/agent/probe/child"
@@ -24,20 +26,23 @@ type Runner struct {
 	helper []string // the command that calls child.Become
 	now    func() time.Time
 
+	read atomic.Pointer[catalog.Beside] // what was read last; never changed in place
+
 	mu   sync.Mutex
 	last map[string]run
 }
 
-// run is what a check found last.
+// run is how a check went last.
 type run struct {
-	at    time.Time
-	by    policy.UserCheck
-	found []checks.Finding
+	catalog.UserRead
+	by policy.UserCheck
 }
 
 // New makes a runner. helper is the command, up to its arguments, that calls child.Become.
 func New(helper []string) *Runner {
-	return &Runner{helper: helper, now: time.Now, last: map[string]run{}}
+	r := &Runner{helper: helper, now: time.Now, last: map[string]run{}}
+	r.read.Store(&catalog.Beside{})
+	return r
 }
 
 // Longest and shortest times between two looks: a policy that has changed is noticed within the longest.
@@ -64,28 +69,28 @@ func (r *Runner) Look(ctx context.Context, p policy.Policy, known checks.Invento
 			continue
 		}
 		l, ran := r.last[name]
-		due := l.at.Add(u.EveryOr())
+		due := l.At.Add(u.EveryOr())
 		if !ran || !reflect.DeepEqual(l.by, u) || !r.now().Before(due) || screen != checks.NoLevel && u.Screen {
 			if ctx.Err() != nil {
 				break
 			}
-			l = run{by: u, found: catalog.JudgeUser(name, r.Run(ctx, name, u, known.Node), known, p)}
-			l.at = r.now()
-			for i := range l.found {
-				l.found[i].At = l.at
-			}
+			o := r.Run(ctx, name, u, known.Node)
+			l = run{catalog.UserRead{At: r.now(), Outcome: o}, u}
 			r.last[name] = l
-			due = l.at.Add(u.EveryOr())
-		}
-		for _, f := range l.found {
-			if screen == checks.NoLevel || u.Screen || f.Verdict != checks.Unknown { // no screen was to wait for the others
-				found = append(found, f)
-			}
+			due = l.At.Add(u.EveryOr())
 		}
 		again = min(again, due.Sub(r.now()))
 	}
-	return found, max(again, shortest)
+	read := catalog.Beside{User: map[string]catalog.UserRead{}}
+	for name, l := range r.last {
+		read.User[name] = l.UserRead
+	}
+	r.read.Store(&read)
+	return catalog.JudgeBeside(read, screen, known, p), max(again, shortest)
 }
+
+// Readings is what was read last. It does not wait for a check that runs.
+func (r *Runner) Readings() catalog.Beside { return *r.read.Load() }
 
 // path is where executables find others.
 const path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -112,12 +117,15 @@ func (r *Runner) Run(ctx context.Context, name string, u policy.UserCheck, node 
 		Argv: u.Command, Env: env, User: u.User, Timeout: u.TimeoutOr(), Grace: grace, Output: u.OutputOr(), Helper: r.helper,
 		Limits: &child.Limits{Memory: uint64(u.MemoryOr()), Files: 1024, FileSize: 64 << 20, CPU: uint64(u.TimeoutOr().Seconds()) + 1},
 	})
-	out := user.Outcome{Err: o.Err, TimedOut: o.TimedOut, Stuck: o.Stuck, Cut: o.Cut, Exit: o.Exit, Stdout: string(o.Stdout), Stderr: o.Stderr}
+	out := user.Outcome{Err: o.Err, TimedOut: o.TimedOut, Stuck: o.Stuck, Cut: o.Cut, Exit: o.Exit, Stdout: text(string(o.Stdout)), Stderr: text(o.Stderr)}
 	if o.Signal != 0 {
 		out.Signal = o.Signal.String()
 	}
 	return out
 }
+
+// text is what an executable printed as it can be written down: it may print any bytes.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // Quiesce waits until no check runs.
 func (r *Runner) Quiesce(ctx context.Context) error {

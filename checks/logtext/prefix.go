@@ -23,6 +23,7 @@ type stripped struct {
 	rest      []byte
 	at        time.Time
 	known     bool // it begins as a tool prints the kernel's lines
+	dated     bool // a time of day stands before it
 	foreign   bool // another program wrote it
 	backwards bool // its time since boot is before that of the line before: a new boot
 }
@@ -38,7 +39,7 @@ func (c *clock) strip(b []byte) stripped {
 	s.rest = c.priority(&s, s.rest)
 	day := false
 	if rest, at, comma, ok := c.day(s.rest); ok {
-		s.rest, s.at, s.known, day = rest, at, true, true
+		s.rest, s.at, s.known, s.dated, day = rest, at, true, true, true
 		if !comma { // dmesg writes a comma before the fraction, and no host after
 			s.host()
 		}
@@ -164,7 +165,7 @@ func (s *stripped) talos() {
 	if !ok || err != nil {
 		return
 	}
-	s.rest, s.at, s.known, s.foreign = rest, at, true, s.foreign || string(fac) != "kern"
+	s.rest, s.at, s.known, s.dated, s.foreign = rest, at, true, true, s.foreign || string(fac) != "kern"
 }
 
 // bracket reads what stands in one pair of brackets.
@@ -188,22 +189,22 @@ func (c *clock) bracket(s *stripped, in string, rest []byte) ([]byte, bool) {
 		if !ok {
 			return nil, false
 		}
-		if s.at.Equal(c.last) { // else the time of day stands before it, and says more
-			c.sinceBoot(s, d)
-		} else {
+		if s.dated { // a time of day says more
 			s.backwards, c.since = d < c.since-bootSlack, d
+		} else {
+			c.sinceBoot(s, d)
 		}
 		return rest, true
 	case (in[0] == 'T' || in[0] == 'C') && len(in) > 1 && strings.Trim(in[1:], "0123456789") == "": // the caller, as T1234
 		return rest, true
 	case len(in) == len("Aug10 15:36"):
 		if t, err := time.ParseInLocation("Jan02 15:04", in, c.local); err == nil {
-			s.at = c.withYear(t)
+			s.at, s.dated = c.withYear(t), true
 			return rest, true
 		}
 	}
 	if t, err := time.ParseInLocation("Mon Jan _2 15:04:05 2006", in, c.local); err == nil {
-		s.at = t.UTC()
+		s.at, s.dated = t.UTC(), true
 		return rest, true
 	}
 	return nil, false

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler/commit"
 )

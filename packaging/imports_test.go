@@ -51,14 +51,13 @@ var inside = []struct {
 	why   string
 }{
 	{"cmd/assay-hook", []string{"."}, "the hook is small, and asks"},
-	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/hostlist", "coordinator/lifecycle", "coordinator/replay", "scheduler"}, "the command line uses the API, and pure packages for what needs no control plane"},
+	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/lifecycle", "coordinator/replay", "scheduler"}, "the command line uses the API, and pure packages for what needs no control plane"},
 	{"cmd/", nil, ""},
 	{"packaging/", []string{}, "what is installed is no code"},
-	{"checks/policy/", []string{"checks", "coordinator/hostlist"}, "a policy names nodes as Slurm does"},
 	{"checks/sdc/", []string{"checks", "golden"}, "a check judges what a run has shown"},
 	{"checks/", []string{"checks"}, "checks know nothing of who asks"},
 	{"golden/", []string{"golden"}, "the suites know nothing of who asks"},
-	{"agent/sim/", []string{".", "golden/fakecuda", "checks/strictyaml", "coordinator/hostlist"}, "simulated hardware shares no code with what reads or judges it; reading a scenario file is neither"},
+	{"agent/sim/", []string{".", "golden/fakecuda", "checks/strictyaml", "checks/hostlist"}, "simulated hardware shares no code with what reads or judges it; reading a scenario file is neither"},
 	{"agent/probe/golden/", []string{".", "checks", "golden"}, "it has the worker run what policy asks for"},
 	{"agent/probe/", []string{".", "checks", "agent/atomicfile"}, "a probe reads one outside world, and keeps what must outlive it"},
 	{"agent/", []string{"agent", "checks", "golden", "coordinator/certificate", "coordinator/wire", "coordinator/authority", "coordinator/lifecycle", "coordinator/killpoint"}, "the agent knows the control plane by its messages, and the names of states and effects in them"},
@@ -68,7 +67,7 @@ var inside = []struct {
 	{"coordinator/guard/", []string{"checks", "coordinator/wire"}, "budgets are arithmetic"},
 	{"coordinator/lifecycle/", []string{"checks", "coordinator/certificate", "coordinator/guard"}, "the state machine is pure"},
 	{"coordinator/", []string{"coordinator", "scheduler", "checks"}, "the control plane knows agents by their messages only"},
-	{"scheduler/", []string{"scheduler", "checks", "coordinator/certificate", "coordinator/hostlist"}, "placement is pure"},
+	{"scheduler/", []string{"scheduler", "checks", "coordinator/certificate"}, "placement is pure"},
 }
 
 // source is one Go file of the tree, or rather what it imports.

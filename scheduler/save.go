@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/scheduler/topo"
 )
 

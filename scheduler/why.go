@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/scheduler/topo"
 )
 

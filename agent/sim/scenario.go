@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/checks/strictyaml"
-	"github.com/assay-gpu/assay/coordinator/hostlist"
 )
 
 // A Scenario describes a fleet of simulated nodes and what happens to it over time. Its file:

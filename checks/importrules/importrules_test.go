@@ -53,6 +53,10 @@ func TestCheckPrintsTheReason(t *testing.T) {
 	if got := lint(t, "package a; import \"go.etcd.iota\"", forbid, nil, false); got != "" {
 		t.Errorf("a prefix matched in the middle of a name: %q", got)
 	}
+	forbid["go.etcd.io/bbolt"] = ""
+	if got := lint(t, "package a; import \"go.etcd.io/bbolt\"; import \"go.etcd.io/bbolt2\"", forbid, nil, false); got != "a.go:1: import of go.etcd.io/bbolt2: only the store talks to etcd" {
+		t.Errorf("one exception, and got %q", got)
+	}
 }
 
 func TestEveryFaultIsListed(t *testing.T) {

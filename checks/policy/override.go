@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 )
 
 // An Override sets some values for some nodes. Where several fit a node they are applied in the order of the file: of two

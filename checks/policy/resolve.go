@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 )
 
 // For gives the policy as it holds for one node with one product: overrides applied, shares settled. sku is the product

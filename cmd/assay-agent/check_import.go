@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/checks/user/nhc"
-	"github.com/assay-gpu/assay/coordinator/hostlist"
 )
 
 // maxConfig bounds a configuration that is imported, in bytes.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/client"
-	"github.com/assay-gpu/assay/coordinator/hostlist"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 

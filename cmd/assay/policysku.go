@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/client"
-	"github.com/assay-gpu/assay/coordinator/hostlist"
 )
 
 // A skuView is all that is known of a product.

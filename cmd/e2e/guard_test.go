@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/checks/policy"
-	"github.com/assay-gpu/assay/coordinator/hostlist"
 	"github.com/assay-gpu/assay/coordinator/slurm"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )

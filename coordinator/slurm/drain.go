@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 )
 
 // maxBatch bounds the nodes of one scontrol call: the update holds slurmctld's node lock throughout.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 )
 
 // fake is a small slurmctld behind a Runner: it keeps nodes and jobs and does to them what scontrol asks, with Slurm's

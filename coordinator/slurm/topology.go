@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 )
 
 // Leaves maps each node to the leaf switch it hangs under. It is empty without topology/tree, and a node that

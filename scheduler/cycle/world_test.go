@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-gpu/assay/checks"
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/backfill"
 	"github.com/assay-gpu/assay/scheduler/queue"

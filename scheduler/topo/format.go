@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 )
 
 // Format writes t as topology.conf lines that Parse reads back to the same numbers: each root's leaves, then what is above

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 )
 
 // guess looks, where nobody says which nodes exist, for what a slip of the hand leaves behind: numbers that a series of

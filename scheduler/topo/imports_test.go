@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	importrules.Pure(t, "github.com/assay-gpu/assay/coordinator/hostlist")
+	importrules.Pure(t, "github.com/assay-gpu/assay/checks/hostlist")
 }

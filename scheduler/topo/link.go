@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/assay-gpu/assay/coordinator/hostlist"
+	"github.com/assay-gpu/assay/checks/hostlist"
 )
 
 // once keeps each node on the first line that names it, and leaves out names that no known node has.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/coordinator/api"
-	"github.com/assay-gpu/assay/coordinator/hostlist"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 

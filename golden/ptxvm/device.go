@@ -96,9 +96,6 @@ func NewDevice(cfg Config) *Device {
 // Instructions gives how much the device has run: warp instructions, and those times their active lanes.
 func (d *Device) Instructions() (warps, lanes uint64) { return d.warps, d.lanes }
 
-// SetEnv changes the state that conditional faults look at.
-func (d *Device) SetEnv(e Env) { d.cfg.Env = e }
-
 // Alloc gives n bytes of global memory that nobody has written. Between two pieces lies a gap that no access may touch.
 func (d *Device) Alloc(n int) uint64 {
 	if n < 1 {

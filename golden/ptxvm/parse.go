@@ -32,12 +32,6 @@ type Param struct {
 	Offset, Size int
 }
 
-// Registers is how many registers the PTX names, which is no statement on what hardware would use.
-func (e *Entry) Registers() int { return e.regs }
-
-// Instructions is the number of instructions in the PTX text.
-func (e *Entry) Instructions() int { return len(e.insts) }
-
 // A ParseError says where PTX is not what the machine knows. It is refused whole.
 type ParseError struct {
 	Line int

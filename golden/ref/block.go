@@ -36,14 +36,6 @@ var warpChains = map[string]warpChain{
 	"k18i_mma_s8":   {10, runMMA(mmaInt8)},
 }
 
-// Words is the size of a kernel's state in 32-bit words a thread, 0 for a kernel that is not known.
-func Words(kernel string) int {
-	if c, ok := chains[kernel]; ok {
-		return c.words
-	}
-	return warpChains[kernel].words
-}
-
 // Block gives the state of one block after steps steps, word-major, without the key: the golden of every SM.
 func Block(kernel string, seed uint64, threads, steps int) []uint32 {
 	if c, ok := chains[kernel]; ok {

@@ -175,13 +175,6 @@ func (c *Cluster) StopSlurmctld() {
 	c.must(c.daemons.stop("slurmctld", syscall.SIGTERM))
 }
 
-// RestartSlurmctld does one after the other.
-func (c *Cluster) RestartSlurmctld() {
-	c.t.Helper()
-	c.StopSlurmctld()
-	c.StartSlurmctld()
-}
-
 // bootTime is how long a boot takes at least. slurmctld counts it in seconds: a slurmd that is back within the second in
 // which the reboot was issued can seem to have started before it, and the node waits for its boot for ever.
 const bootTime = 1100 * time.Millisecond

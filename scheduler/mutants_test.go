@@ -84,7 +84,7 @@ func TestMutants(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-short", "-run", "TestStories|TestWalk|TestOptimum", "-rapid.nofailfile", "-rapid.checks=300", ".")
+			cmd := exec.Command("go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-short", "-failfast", "-run", "TestStories|TestWalk|TestOptimum", "-rapid.nofailfile", "-rapid.checks=300", "-rapid.shrinktime=0", ".")
 			cmd.Env = append(os.Environ(), "ASSAY_MUTANT=1")
 			out, err := cmd.CombinedOutput()
 			switch {

@@ -157,7 +157,7 @@ func runTests(t *testing.T, binary, dir string, number int) (output string, fail
 	args := []string{"-test.failfast", "-test.skip=Flood|Allocates", "-test.timeout=50s"}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), fmt.Sprintf("ASSAY_MUTANT=%d", number), "RAPID_NOFAILFILE=true", "RAPID_CHECKS=20")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("ASSAY_MUTANT=%d", number), "RAPID_NOFAILFILE=true", "RAPID_CHECKS=20", "RAPID_SHRINKTIME=0s")
 	var b bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &b, &b
 	err := cmd.Run()

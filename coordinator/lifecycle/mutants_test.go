@@ -67,7 +67,7 @@ func TestMutants(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command("go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-run", "TestStories|TestWalk", "-rapid.nofailfile", ".")
+			cmd := exec.Command("go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-failfast", "-run", "TestStories|TestWalk", "-rapid.nofailfile", "-rapid.shrinktime=0", ".")
 			cmd.Env = append(os.Environ(), "ASSAY_MUTANT=1")
 			out, err := cmd.CombinedOutput()
 			switch {

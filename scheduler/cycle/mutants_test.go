@@ -69,7 +69,7 @@ func TestMutants(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-failfast", "-timeout=2m", "-overlay", overlay, "./"+m.tests)
 			cmd.Dir = root
-			cmd.Env = append(os.Environ(), "ASSAY_MUTANT=1", "RAPID_NOFAILFILE=true")
+			cmd.Env = append(os.Environ(), "ASSAY_MUTANT=1", "RAPID_NOFAILFILE=true", "RAPID_SHRINKTIME=0s")
 			out, err := cmd.CombinedOutput()
 			switch {
 			case strings.Contains(string(out), "build failed"):

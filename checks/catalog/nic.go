@@ -7,7 +7,7 @@ func nicChecks() []Check {
 		{
 			ID: nic.ID, Title: "what the drivers of network cards write to the kernel log", Unit: "lines",
 			Doc: `Reads mlx5's lines and those of the kernel's watchdog of transmit queues. A card whose firmware answers no command, stands
-still or reports a hardware error it cannot recover from is a soft fault: it stays so until the node reboots. A link that
+still, reports a hardware error it cannot recover from, or that its driver finds dead, is a soft fault: it stays so until the node reboots. A link that
 goes down, a module that is hot and a queue that did not send are watched. A port without a cable, a slot that gives less
 power, and a register that could not be read are usual and ask for nothing.`,
 			Source:   "kernel log; Linux drivers/net/ethernet/mellanox/mlx5/core; gpud 1164, 1167, NVSentinel 1334",

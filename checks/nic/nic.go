@@ -41,6 +41,8 @@ const (
 	TxTimeout // the card did not send
 	SlotPower // the slot gives less power than the card could use
 	Access    // a register could not be read
+	Died      // the driver found the card's firmware dead
+	Lost      // the driver could not bring the card back
 )
 
 var kinds = [...]struct {
@@ -57,6 +59,8 @@ var kinds = [...]struct {
 	TxTimeout:      {checks.Watch, "the card did not send in time"},
 	SlotPower:      {checks.None, "the slot gives less power than the card could use; usual on many boards"},
 	Access:         {checks.None, "a register could not be read; comes from reading counters"},
+	Died:           {checks.Reboot, "the driver found the card dead"},
+	Lost:           {checks.Reboot, "the driver could not bring the card back"},
 }
 
 // sentences are looked for in this order; the first that a line holds decides.
@@ -66,6 +70,9 @@ var sentences = [...]struct {
 }{
 	{" timeout. Will cause a leak of a command resource", CommandTimeout},
 	{"health compromised", Compromised},
+	{": Fatal error ", Died}, // "Fatal error 3 detected", the number being which of the driver's sensors
+	{"health recovery flow aborted", Lost},
+	{"health recovery failed", Lost},
 	{"unrecoverable hardware error", Hardware},
 	{"Port module event[error]: ", ModuleError},
 	{"Cable unplugged", Unplugged},
@@ -100,7 +107,7 @@ func Parse(line string) (Event, bool) {
 	}
 	for _, s := range sentences {
 		i := strings.Index(said, s.words)
-		if i < 0 {
+		if i < 0 || s.kind == Died && !numbered(said[i+len(s.words):]) {
 			continue
 		}
 		e := Event{Kind: s.kind, Raw: checks.OneLine(line), Detail: checks.OneLine(said)}
@@ -112,6 +119,12 @@ func Parse(line string) (Event, bool) {
 		return e, true
 	}
 	return Event{}, false
+}
+
+// numbered reports whether s goes on as "3 detected".
+func numbered(s string) bool {
+	number, rest, _ := strings.Cut(s, " ")
+	return number != "" && strings.Trim(number, "0123456789") == "" && strings.HasPrefix(rest, "detected")
 }
 
 // speaker gives of "… i40e 0000:3b:00.0 enp59s0f0" the card and its interface, and of "… e1000e: eth0" the interface.

@@ -53,9 +53,10 @@ type Config struct {
 	BootID   func() (string, error) // read anew each time: a changed boot id ends Run with a BootChangedError
 	Clock    func() time.Duration   // CLOCK_BOOTTIME
 	Prober   Prober
-	Asides   []Aside   // what is read beside the snapshot
-	Kernel   KernelLog // nil: no kernel log is read, and every suite is Unknown in it
-	Tree     aer.Tree  // the PCI tree; the zero value attributes errors of ports to no GPU
+	Asides   []Aside            // what is read beside the snapshot
+	Events   <-chan DriverEvent // XIDs by another way than the kernel log; nil: there is none
+	Kernel   KernelLog          // nil: no kernel log is read, and every suite is Unknown in it
+	Tree     aer.Tree           // the PCI tree; the zero value attributes errors of ports to no GPU
 	// DumpKernel reads the whole kernel log anew, as evidence; nil: there is none.
 	DumpKernel func(context.Context) ([]KernelRecord, error)
 	Outbox     Outbox
@@ -115,6 +116,7 @@ type Agent struct {
 	kernel      keptKernel
 	kernelNew   bool // kernel is not on disk yet
 	kernelLog   catalog.Log
+	sources     xidSources
 	lostAt      time.Duration
 	lost        uint64
 	kernelErr   string
@@ -238,6 +240,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	wg.Go(func() { a.flights.run(ctx) })
 	if a.cfg.Kernel != nil {
 		wg.Go(func() { a.readKernel(ctx) })
+	}
+	if a.cfg.Events != nil {
+		wg.Go(func() { a.readEvents(ctx) })
 	}
 	for i := range a.cfg.Asides {
 		wg.Go(func() { a.lookAside(ctx, i) })

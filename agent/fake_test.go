@@ -223,6 +223,7 @@ type bench struct {
 	dir    string
 	hw     *fakeHardware
 	kernel *fakeKernel
+	events chan DriverEvent
 	out    *fakeOutbox
 	permit *fakePermits
 	runner *fakeRunner
@@ -236,7 +237,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{
-		t: t, dir: t.TempDir(), hw: &fakeHardware{snap: wellSnapshot()}, kernel: newFakeKernel(), out: &fakeOutbox{},
+		t: t, dir: t.TempDir(), hw: &fakeHardware{snap: wellSnapshot()}, kernel: newFakeKernel(), events: make(chan DriverEvent, 16), out: &fakeOutbox{},
 		permit: &fakePermits{}, runner: &fakeRunner{}, start: time.Now().Add(-time.Hour),
 	}
 	b.boots("boot-1")
@@ -251,7 +252,7 @@ func (b *bench) run() {
 	b.t.Helper()
 	a, err := New(Config{
 		Node: "n1", Version: "test", StateDir: b.dir, BootID: func() (string, error) { return *b.boot.Load(), nil },
-		Clock: func() time.Duration { return time.Since(b.start) }, Prober: b.hw, Asides: b.asides, Kernel: b.kernel, Outbox: b.out, Permit: b.permit, Runner: b.runner,
+		Clock: func() time.Duration { return time.Since(b.start) }, Prober: b.hw, Asides: b.asides, Kernel: b.kernel, Events: b.events, Outbox: b.out, Permit: b.permit, Runner: b.runner,
 		Verify: func(g wire.GrantedCertificate, _ map[string][]byte) error {
 			if g.KeyID == "bad" {
 				return errors.New("unknown key")

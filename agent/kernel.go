@@ -129,7 +129,7 @@ func (a *Agent) takeKernel(batch []sighting, lost, upTo uint64) {
 	}
 	a.advance(upTo)
 	if len(news) > 0 {
-		a.tellKernel(a.kernelLog.Judge(news, a.knownHardware(), *a.policy.Load()), first, last, now)
+		a.tellEvents(a.kernelLog.Judge(news, a.knownHardware(), *a.policy.Load()), kernelID(a.cfg.Node, a.bootID, first, last), now, true)
 	}
 }
 
@@ -148,18 +148,25 @@ func KernelCursor(stateDir string) (bootID string, seq uint64, ok bool) {
 	return k.BootID, k.Seq, found && err == nil && k.Any
 }
 
-// tellKernel takes in what was found in the kernel log: faults that are due are told at once, the rest with the next
-// routine report. first and last are the records the findings begin and end with.
-func (a *Agent) tellKernel(fs []checks.Finding, first, last uint64, now time.Duration) {
+// tellEvents takes in what was found in the kernel log, or in the driver's events instead: faults that are due are told at
+// once, under the id given, the rest with the next routine report.
+func (a *Agent) tellEvents(fs []checks.Finding, id string, now time.Duration, ofLog bool) {
 	var due, faults []checks.Finding
 	for _, f := range fs {
-		a.stats.sighted(f)
+		again := ofLog && a.counted(f, now)
+		if !again {
+			a.stats.sighted(f)
+		}
 		if f.Verdict == checks.Fail {
 			for _, w := range a.watchers {
 				w.see(f) // repeats too: what is watched is whether it happens at all
 			}
 		}
-		if n, tell := a.ledger.See(f, now); tell {
+		see := a.ledger.See
+		if again {
+			see = a.ledger.Amend
+		}
+		if n, tell := see(f, now); tell {
 			f.Count = n
 			due = append(due, f)
 		}
@@ -180,11 +187,11 @@ func (a *Agent) tellKernel(fs []checks.Finding, first, last uint64, now time.Dur
 	a.openFaults(faults)
 	a.burySafely(faults)
 	r := a.report(checks.WhyBackground, SuiteResult{Verdict: checks.FoldFindings(faults)}, faults)
-	r.ID = kernelID(a.cfg.Node, a.bootID, first, last)
+	r.ID = id
 	a.put(r)
 	a.saveKernel()
 	if w, ok := checks.Worst(faults); ok {
-		a.log.Warn("kernel log names a fault", "check", w.Check, "xid", w.Code, "pci", w.Subject.PCI, "gpu_uuid", w.Subject.GPUUUID, "reason", w.Reason)
+		a.log.Warn("driver names a fault", "check", w.Check, "xid", w.Code, "pci", w.Subject.PCI, "gpu_uuid", w.Subject.GPUUUID, "reason", w.Reason)
 	}
 }
 

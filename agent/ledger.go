@@ -45,6 +45,18 @@ func keyOf(f checks.Finding) ledgerKey { return ledgerKey{f.Subject.Key(), f.Che
 // See notes the finding and reports how often it has been seen and whether it is due to be told now: the first time, and
 // then not more than once a minute, ever more seldom. What is due counts as told.
 func (l *Ledger) See(f checks.Finding, now time.Duration) (count int, due bool) {
+	return l.note(f, now, 1)
+}
+
+// Amend notes what is known better of a finding that has been seen: it counts no more than before.
+func (l *Ledger) Amend(f checks.Finding, now time.Duration) (count int, due bool) {
+	if l.entries[keyOf(f)] == nil {
+		return l.See(f, now)
+	}
+	return l.note(f, now, 0)
+}
+
+func (l *Ledger) note(f checks.Finding, now time.Duration, times int) (count int, due bool) {
 	k := keyOf(f)
 	e := l.entries[k]
 	if e == nil {
@@ -55,7 +67,7 @@ func (l *Ledger) See(f checks.Finding, now time.Duration) (count int, due bool) 
 	// A finding that has become worse is news, whatever was told before.
 	worse := e.told && (f.HardFault() && !e.finding.HardFault() || f.Verdict == checks.Fail && e.finding.Verdict != checks.Fail || f.Action > e.finding.Action)
 	e.finding, e.last = f, now
-	e.count++
+	e.count += times
 	switch {
 	case !e.told || worse:
 		e.wait = resendFirst

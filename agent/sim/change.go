@@ -132,7 +132,7 @@ func (c NodeChange) faults() (fs []fault) {
 // deviceFunctions are the functions called on one GPU.
 func deviceFunctions() []string {
 	return slices.DeleteFunc(slices.Clone(nvmllib.Functions), func(s string) bool {
-		return !strings.HasPrefix(s, "nvmlDeviceGet") || s == "nvmlDeviceGetCount_v2"
+		return !strings.HasPrefix(s, "nvmlDevice") || s == "nvmlDeviceGetCount_v2"
 	})
 }
 

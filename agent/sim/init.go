@@ -103,9 +103,11 @@ func (s *State) boot(dir string) error {
 	if err := s.save(dir); err != nil {
 		return err
 	}
-	// A host engine remembers nothing from before the boot.
-	if err := os.Remove(filepath.Join(dir, "dcgm.watches")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	// Neither a host engine nor the driver remembers anything from before the boot.
+	for _, name := range []string{"dcgm.watches", "nvml.events"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	// The boot id first: who sees the new log then finds the new id.
 	if err := replace(In(dir).BootID, []byte(s.BootID+"\n")); err != nil {

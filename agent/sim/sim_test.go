@@ -398,3 +398,22 @@ func TestHideSymbols(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestXIDByLogEventOrBoth(t *testing.T) {
+	for via, want := range map[XIDVia]struct{ lines, events int }{LogAndEvent: {1, 1}, LogOnly: {1, 0}, EventOnly: {0, 1}} {
+		dir := newNode(t, "count: 2")
+		must(t, XIDBy(dir, 1, 95, "", via))
+		lines := strings.Count(content(t, In(dir).Kmsg), ": 95, ")
+		events, err := os.ReadFile(filepath.Join(dir, "nvml.events"))
+		if (err == nil) != (want.events > 0) || lines != want.lines || len(events) != 16*want.events {
+			t.Errorf("%d: %d lines, events %x, %v; want %+v", via, lines, events, err, want)
+		}
+		if want.events > 0 && (events[0] != 1 || events[4] != 95) {
+			t.Errorf("%d: %x", via, events)
+		}
+		must(t, Reboot(dir))
+		if _, err := os.Stat(filepath.Join(dir, "nvml.events")); err == nil {
+			t.Error("the driver remembers events from before the boot")
+		}
+	}
+}

@@ -1,7 +1,11 @@
 package sim
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -22,9 +26,23 @@ var xidTexts = map[int]string{
 	120: "GSP task exception: instruction access fault (cause:0x1) @ pc:0x0, partition:4#0, task:3",
 }
 
-// XID writes the driver's kernel log line for an XID of GPU gpu; an empty text stands for the driver's usual words.
-// Grammar: NVIDIA open-gpu-kernel-modules, kernel_rc.c.
+// An XIDVia says by which of its two ways the driver tells of an XID. The zero value is both.
+type XIDVia uint8
+
+const (
+	LogAndEvent XIDVia = iota
+	LogOnly
+	EventOnly
+)
+
+// XID has GPU gpu's driver tell of an XID: it writes its line to the kernel log, where an empty text stands for its usual
+// words, and raises NVML's event. Grammar of the line: NVIDIA open-gpu-kernel-modules, kernel_rc.c.
 func XID(dir string, gpu, code int, text string) error {
+	return XIDBy(dir, gpu, code, text, LogAndEvent)
+}
+
+// XIDBy is XID by one of the two ways, or both.
+func XIDBy(dir string, gpu, code int, text string, via XIDVia) error {
 	s, err := Read(dir)
 	if err != nil {
 		return err
@@ -33,7 +51,32 @@ func XID(dir string, gpu, code int, text string) error {
 	if err != nil {
 		return err
 	}
-	return Kmsg(dir, g.xidLine(code, text), KmsgOptions{})
+	if via != EventOnly {
+		if err := Kmsg(dir, g.xidLine(code, text), KmsgOptions{}); err != nil {
+			return err
+		}
+	}
+	if via == LogOnly {
+		return nil
+	}
+	return raise(dir, gpu, code)
+}
+
+// raise appends an event to those that NVML tells of: nvmllib/src/state.h, struct sim_event.
+func raise(dir string, gpu, code int) error {
+	const whole = 1<<32 - 1 // no MIG instance
+	var b []byte
+	for _, v := range []uint32{uint32(gpu), uint32(code), whole, whole} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return locked(dir, func() error {
+		f, err := os.OpenFile(filepath.Join(dir, "nvml.events"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+		if err != nil {
+			return fmt.Errorf("simulated NVML events: %w", err)
+		}
+		_, err = f.Write(b)
+		return errors.Join(err, f.Close())
+	})
 }
 
 func (g *GPU) xidLine(code int, text string) string {
@@ -59,6 +102,9 @@ func FallOffBus(dir string, gpu int) error {
 		return err
 	}
 	g := &s.GPUs[gpu]
+	if err := raise(dir, gpu, 79); err != nil {
+		return err
+	}
 	return appendKmsg(dir, []string{
 		fmt.Sprintf("NVRM: GPU at PCI:%s: %s", strings.TrimSuffix(g.PCI, ".0"), g.UUID),
 		fmt.Sprintf("NVRM: GPU Board Serial Number: %s", g.Serial),

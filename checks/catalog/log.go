@@ -124,6 +124,10 @@ func (l *Log) judge(out []checks.Finding, e LogEvent, byPCI map[string]checks.GP
 		if ev.Detail || l.saidBefore(&ev, e.At) {
 			return out
 		}
+		if ev.NVML { // it does not say which process, nor where
+			f = xid.Judge(ev, p.XID)
+			break
+		}
 		n, part := l.repeated.See(ev, e.At, p.XID)
 		f = xid.Suspect(xid.Judge(ev, p.XID), n, part, p.XID)
 	case aer.Event:

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/kernlog"
 	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/xid"
 )
 
 // TestLog judges logs whose lines begin with seconds. The hardware stands before them: "gpu ADDRESS [UUID]", "below PORT
@@ -104,5 +105,32 @@ func TestOfLog(t *testing.T) {
 		if want := strings.HasPrefix(c.Source, "kernel log"); OfLog(c.ID) != want {
 			t.Errorf("%s: %t", c.ID, !want)
 		}
+	}
+}
+
+// NVML's event does not say which process had an error, so that however many there are accuse no GPU.
+func TestEventsOfNVMLAccuseNoGPU(t *testing.T) {
+	p := policy.Default()
+	judge := func(byNVML bool) int {
+		var events []LogEvent
+		at := time.Unix(1_000_000, 0)
+		for range p.XID.SameGPU + 1 {
+			at = at.Add(time.Hour / 2)
+			e := xid.Event{Code: 31, PCI: "0000:3b:00.0", Link: -1, NVML: byNVML}
+			events = append(events, LogEvent{Event: e, At: at})
+		}
+		faults := 0
+		for _, f := range JudgeLog(events, checks.Inventory{Node: "n", BootID: "b1"}, aer.Tree{}, p) {
+			if f.Check != xid.ID || f.Code != 31 || f.Subject.PCI != "0000:3b:00.0" || strings.HasPrefix(f.Evidence, "NVML event ") != byNVML {
+				t.Errorf("%+v", f)
+			}
+			if f.Verdict == checks.Fail {
+				faults++
+			}
+		}
+		return faults
+	}
+	if lines, events := judge(false), judge(true); lines != 1 || events != 0 {
+		t.Errorf("%d faults by lines, %d by events; want 1 and 0", lines, events)
 	}
 }

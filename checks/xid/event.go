@@ -36,6 +36,7 @@ type Event struct {
 	Injected bool     // a test made it, not the hardware
 	Detail   bool     // further data on the SXid before it, no event of its own
 	Prose    bool     // a sentence without a number, such as "GPU has fallen off the bus"
+	NVML     bool     // no line but NVML's event, which has the number alone
 
 	Raw string // the line, cut to what a finding keeps
 }

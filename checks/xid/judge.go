@@ -15,10 +15,15 @@ import (
 // health, and not Unknown, since it takes none away. So is an unknown code: it is watched, and changes no state. The one
 // kind of Pass is a repair that waits for a reset (63, 160). A Fail is hard if it asks for reset_gpu, reboot or rma.
 //
+// What NVML raised, without a line, is judged by its number alone, and says so in its evidence.
+//
 // A site's own action for a code, in policy, stands in place of the table, the text and the driver's verdict alike; a
 // test's injected event asks for nothing all the same.
 func Judge(e Event, site policy.XID) checks.Finding {
 	f := checks.Finding{Check: ID, Code: e.Code, Subject: subject(e), Cause: e.Cause, Evidence: e.Raw}
+	if e.NVML {
+		f.Evidence = fmt.Sprintf("NVML event nvmlEventTypeXidCriticalError %d; no line of the kernel log that says so was read", e.Code)
+	}
 	d := decide(e)
 	if e.Switch {
 		f.Check = SwitchID

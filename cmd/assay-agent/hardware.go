@@ -28,26 +28,41 @@ type hardware struct {
 	log    *kmsg.Reader    // the same; nil likewise
 	cuda   string          // the CUDA driver library
 	dump   func(context.Context) ([]agent.KernelRecord, error)
-	tree   aer.Tree // empty when sysfs does not show it: errors of ports are then attributed to no GPU
+	events <-chan agent.DriverEvent // nil for a check by hand, which waits for nothing
+	tree   aer.Tree                 // empty when sysfs does not show it: errors of ports are then attributed to no GPU
 }
 
 // openHardware opens the kernel log and prepares the probe. No driver call is made here, nor ever in this process.
 // remember says whether what is learned from the readings is kept; a check by hand leaves that to the daemon.
 func openHardware(cfg config, remember bool, log *slog.Logger) (*hardware, error) {
+	var events chan agent.DriverEvent
+	var event func(nvml.XIDEvent)
+	if remember {
+		events = make(chan agent.DriverEvent, maxEvents)
+		event = func(e nvml.XIDEvent) {
+			select {
+			case events <- agent.DriverEvent{PCI: e.GPU.PCI, MIG: e.MIG, Code: e.Code, At: e.At}:
+			default: // a flood: what it is about has been told
+			}
+		}
+	}
 	s, err := nvml.New(nvml.Config{
 		Argv: probeCommand(cfg.NVMLLibrary), RunDir: cfg.bootDir(), BootID: cfg.BootID, Sysfs: cfg.Sysfs, Cgroup: nvml.OwnCgroup(), Node: cfg.Node,
-		Known: agent.KnownGPUs(cfg.StateDir), Policy: policy.Default().Agent, Log: log,
+		Known: agent.KnownGPUs(cfg.StateDir), Policy: policy.Default().Agent, Event: event, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	p := newNodeProber(cfg, s, remember, log)
-	hw := &hardware{prober: p, dcgm: newDCGM(cfg), cuda: cfg.CUDALibrary, dump: dumpKernel(cfg), log: openKernel(cfg, log), tree: sysfs.PCITree(cfg.Sysfs)}
+	hw := &hardware{prober: p, dcgm: newDCGM(cfg), cuda: cfg.CUDALibrary, dump: dumpKernel(cfg), log: openKernel(cfg, log), events: events, tree: sysfs.PCITree(cfg.Sysfs)}
 	if hw.log != nil {
 		hw.kernel = kernelLog{hw.log}
 	}
 	return hw, nil
 }
+
+// maxEvents bounds the driver's events that wait to be judged.
+const maxEvents = 256
 
 // asides are what is read beside the snapshot.
 func (h *hardware) asides() []agent.Aside {

@@ -40,6 +40,7 @@ func newNodeProber(cfg config, gpus *nvml.Supervisor, remember bool, log *slog.L
 func (p *nodeProber) setPolicy(pol policy.Policy) {
 	p.policy.Store(&pol)
 	p.gpus.SetPolicy(pol.Agent)
+	p.gpus.SetEvents(pol.XID.NVMLEvents)
 }
 
 // Snapshot reads both at once. What of the node does not answer within the time of one GPU's calls is unread in it.

@@ -139,15 +139,27 @@ func simHost(dir *string) *cobra.Command {
 func simXID(dir *string) *cobra.Command {
 	var gpu int
 	var text string
-	c := simDo(dir, "xid CODE", "Write the driver's line for an XID to the kernel log", cobra.ExactArgs(1), func(_ *cobra.Command, args []string) error {
+	var eventOnly, logOnly bool
+	c := simDo(dir, "xid CODE", "Write the driver's line for an XID to the kernel log, and raise NVML's event", cobra.ExactArgs(1), func(_ *cobra.Command, args []string) error {
 		code, err := strconv.Atoi(args[0])
 		if err != nil {
 			return fmt.Errorf("xid %q: want a number", args[0])
 		}
-		return sim.XID(*dir, gpu, code, text)
+		via := sim.LogAndEvent
+		switch {
+		case eventOnly && logOnly:
+			return errors.New("--event-only and --log-only: want one of them, or none for both")
+		case eventOnly:
+			via = sim.EventOnly
+		case logOnly:
+			via = sim.LogOnly
+		}
+		return sim.XIDBy(*dir, gpu, code, text, via)
 	})
 	c.Flags().IntVar(&gpu, "gpu", 0, "`INDEX` of the GPU")
 	c.Flags().StringVar(&text, "text", "", "the message's `TEXT` (default: the driver's usual words)")
+	c.Flags().BoolVar(&eventOnly, "event-only", false, "raise the event and write no line")
+	c.Flags().BoolVar(&logOnly, "log-only", false, "write the line and raise no event")
 	return c
 }
 

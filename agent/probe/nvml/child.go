@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 )
@@ -74,6 +75,7 @@ func Child(ctx context.Context, in io.Reader, out io.Writer, lib string) error {
 type child struct {
 	lib     string
 	nvml    gonvml.Interface
+	write   sync.Mutex
 	out     *bufio.Writer
 	broken  error           // the first failure to write
 	has     map[string]bool // symbols looked up
@@ -81,12 +83,18 @@ type child struct {
 	library string // its version
 	count   int
 	open    map[request]*device // by what asked for it
+
+	listener *listener // nil: no events are asked for, or there are none
 }
 
 func (c *child) answer(r request) error {
 	switch r.Do {
 	case doInit:
-		c.send(message{Init: c.init()})
+		reply := c.init()
+		if r.Events && reply.Err == "" {
+			c.listen()
+		}
+		c.send(message{Init: reply})
 	case doNode:
 		c.send(message{Node: c.node()})
 	case doGPU:
@@ -94,11 +102,15 @@ func (c *child) answer(r request) error {
 	default:
 		return fmt.Errorf("unknown request %q", r.Do)
 	}
+	c.write.Lock()
+	defer c.write.Unlock()
 	return c.broken
 }
 
 // send writes one message and flushes it, so that the parent knows of a call before it is made.
 func (c *child) send(m message) {
+	c.write.Lock()
+	defer c.write.Unlock()
 	b, err := json.Marshal(m)
 	if err == nil {
 		_, err = c.out.Write(append(b, '\n'))

@@ -18,6 +18,8 @@ type request struct {
 	Do    string `json:"do"`              // init, node, gpu or quit
 	Index int    `json:"index,omitempty"` // gpu: as the driver counts, unless PCI is given
 	PCI   string `json:"pci,omitempty"`   // gpu: open by address
+
+	Events bool `json:"events,omitempty"` // init: tell of XIDs as the driver raises them, on each GPU once it has been read
 }
 
 // The values of request.Do.
@@ -36,6 +38,8 @@ type message struct {
 	Init  *initReply        `json:"init,omitempty"`
 	Node  *nodeReply        `json:"node,omitempty"`
 	GPU   *gpuReply         `json:"gpu,omitempty"`
+
+	Event *XIDEvent `json:"event,omitempty"` // no answer: it comes when it comes
 }
 
 type initReply struct {

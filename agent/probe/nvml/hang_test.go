@@ -277,7 +277,7 @@ func TestTheChildDoesNotOutliveTheAgent(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "count: 1")
 	t.Run("idle", func(t *testing.T) {
-		p, err := startProcess([]string{os.Args[0]}, n.childEnv(), nil)
+		p, err := startProcess([]string{os.Args[0]}, n.childEnv(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func agentMain() {
 		}
 	}
 	os.Clearenv()
-	p, err := startProcess([]string{os.Args[0]}, child, nil)
+	p, err := startProcess([]string{os.Args[0]}, child, nil, nil)
 	if err != nil {
 		panic(err)
 	}

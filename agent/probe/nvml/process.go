@@ -35,10 +35,13 @@ type process struct {
 	answered map[string]bool
 	calls    uint64 // driver calls announced
 	killedAt time.Time
+
+	events bool // it was asked to tell of XIDs
 }
 
-// startProcess starts a child in its own process group. It gets SIGKILL when this process ends, however it ends.
-func startProcess(argv, env []string, cgroup *os.File) (*process, error) {
+// startProcess starts a child in its own process group. It gets SIGKILL when this process ends, however it ends. event is
+// called with what the child tells unasked, from a goroutine of the process, and must not wait.
+func startProcess(argv, env []string, cgroup *os.File, event func(XIDEvent)) (*process, error) {
 	childIn, stdin, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -81,12 +84,12 @@ func startProcess(argv, env []string, cgroup *os.File) (*process, error) {
 		stdout.Close()
 		return nil, err
 	}
-	go p.receive(stdout)
+	go p.receive(stdout, event)
 	return p, nil
 }
 
 // receive reads the child's lines until its output ends.
-func (p *process) receive(stdout *os.File) {
+func (p *process) receive(stdout *os.File, event func(XIDEvent)) {
 	defer stdout.Close()
 	defer close(p.messages)
 	lines := bufio.NewScanner(stdout)
@@ -95,6 +98,11 @@ func (p *process) receive(stdout *os.File) {
 		var m message
 		if json.Unmarshal(lines.Bytes(), &m) != nil {
 			return // not our child's words: as good as ended
+		}
+		if m.Event != nil {
+			m.Event.At = time.Now()
+			event(*m.Event)
+			continue
 		}
 		select {
 		case p.messages <- m:

@@ -20,6 +20,7 @@ type device struct {
 	links       int              // how many the chip has
 	linkVersion int              // the newest among them
 	far         []remote         // far ends of its links, as far as they were asked for
+	heard       bool             // its events are listened to
 }
 
 func (c *child) init() *initReply {
@@ -81,6 +82,7 @@ func (c *child) gpu(r request) *gpuReply {
 	}
 	switch ret {
 	case gonvml.SUCCESS:
+		c.listener.hear(d)
 	case gonvml.ERROR_GPU_IS_LOST:
 		*s = catalog.GPUState{GPU: s.GPU}
 		s.Call.Lost = true

@@ -46,6 +46,10 @@ func (r *round) run() {
 		s.lose(s.main, "died")
 		s.main = nil
 	}
+	if s.main != nil && s.main.events != s.wantEvents() {
+		s.retire(s.main, false)
+		s.main = nil
+	}
 	s.startRound()
 	if !r.ensure() {
 		return
@@ -71,7 +75,7 @@ func (r *round) ensure() bool {
 		}
 		fresh := s.main == nil
 		if fresh {
-			p, err := s.start()
+			p, err := s.start(s.wantEvents())
 			if err != nil {
 				r.fail("nvmlInit " + err.Error())
 				if !errors.Is(err, errHung) {

@@ -13,8 +13,8 @@ const endWait = time.Second
 
 func trim(b []byte) string { return strings.TrimSpace(string(b)) }
 
-// start starts a child and starts NVML in it. Both outcomes that are no child are counted: nvmlInit hanging, and an error.
-func (s *Supervisor) start() (*process, error) {
+// start starts a child and starts NVML in it, with the driver's events if asked for. Both outcomes that are no child are counted: nvmlInit hanging, and an error.
+func (s *Supervisor) start(events bool) (*process, error) {
 	var cgroup *os.File
 	if s.cfg.Cgroup != "" {
 		if err := os.MkdirAll(s.cfg.Cgroup, 0o755); err == nil {
@@ -24,15 +24,15 @@ func (s *Supervisor) start() (*process, error) {
 	if cgroup != nil {
 		defer cgroup.Close()
 	}
-	p, err := startProcess(s.cfg.Argv, s.cfg.Env, cgroup)
+	p, err := startProcess(s.cfg.Argv, s.cfg.Env, cgroup, s.cfg.Event)
 	if err != nil && cgroup != nil { // a cgroup is for accounting; without one the child does as well
-		p, err = startProcess(s.cfg.Argv, s.cfg.Env, nil)
+		p, err = startProcess(s.cfg.Argv, s.cfg.Env, nil, s.cfg.Event)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start NVML probe: %w", err)
 	}
-	p.kill = s.kill
-	m, err := p.ask(request{Do: doInit}, "", s.limits().InitDeadline.D(), func(message) {})
+	p.kill, p.events = s.kill, events
+	m, err := p.ask(request{Do: doInit, Events: events}, "", s.limits().InitDeadline.D(), func(message) {})
 	switch {
 	case errors.Is(err, errHung):
 		call := p.lastCall

@@ -26,6 +26,7 @@ type Config struct {
 	Node    string           // written into every GPU
 	Known   []checks.GPU     // as last seen, so that a GPU that cannot be opened still has a name
 	Policy  policy.Agent     // deadlines; zero values stand for the default policy's
+	Event   func(XIDEvent)   // told of each XID that the driver raises, from any goroutine, and must not wait; nil: none are asked for
 	Restart func(why string) // told of each child that ended badly, as Stats.Restarts counts them; may be nil
 	Log     *slog.Logger     // nil: none
 }
@@ -50,6 +51,7 @@ type Supervisor struct {
 
 	mu       sync.Mutex
 	policy   policy.Agent
+	deaf     bool // no events are wanted
 	closed   bool
 	quiet    bool // Quiesce was called, and no Snapshot since
 	boot     string
@@ -125,6 +127,20 @@ func (s *Supervisor) SetPolicy(p policy.Agent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.policy = p
+}
+
+// SetEvents says whether XIDs that the driver raises are wanted, where the Config has them told; at first they are. The
+// resident child is started anew for it, at the next Snapshot.
+func (s *Supervisor) SetEvents(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaf = !on
+}
+
+func (s *Supervisor) wantEvents() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cfg.Event != nil && !s.deaf
 }
 
 // limits is the policy in force.

@@ -165,7 +165,7 @@ func (s *Supervisor) rekey(key string, g checks.GPU) string {
 
 // attempt asks one suspect in a fresh child. It reports false when it could not ask.
 func (s *Supervisor) attempt(t target, stopping <-chan struct{}) bool {
-	p, err := s.start()
+	p, err := s.start(false)
 	if err != nil {
 		return false
 	}

@@ -28,6 +28,7 @@ enum {
 	NOT_FOUND = 6,
 	INSUFFICIENT_SIZE = 7,
 	DRIVER_NOT_LOADED = 9,
+	TIMEOUT = 10,
 	GPU_IS_LOST = 15,
 	VERSION_MISMATCH = 25,
 };
@@ -241,6 +242,7 @@ EXPORT const char *nvmlErrorString(ret_t r)
 	case NOT_FOUND: return "Not Found";
 	case INSUFFICIENT_SIZE: return "Insufficient Size";
 	case DRIVER_NOT_LOADED: return "Driver Not Loaded";
+	case TIMEOUT: return "Timeout";
 	case 12: return "NVML Shared Library Not Found";
 	case 13: return "Function Not Found";
 	case GPU_IS_LOST: return "GPU is lost";
@@ -662,4 +664,106 @@ EXPORT ret_t nvmlDeviceGetFieldValues(device_t d, int n, struct field_value *val
 		answer(&values[i], slot_, g.fields);
 	pthread_mutex_unlock(&lock);
 	return OK;
+}
+
+/* An event set hears what is appended to DIR/nvml.events after a GPU was registered with it. */
+#define XID_CRITICAL_ERROR 8ull
+typedef struct event_set {
+	uint32_t slots; /* registered, a bit each */
+	off_t from[SIM_GPUS];
+	off_t at;
+} *event_set_t;
+
+struct event_data {
+	device_t device;
+	unsigned long long type, data;
+	unsigned int gpu_instance, compute_instance;
+};
+
+/* open_events opens the file of events; *size is its length. */
+static int open_events(off_t *size)
+{
+	char path[4096];
+	struct stat st;
+	snprintf(path, sizeof path, "%s/nvml.events", dir);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	*size = fd >= 0 && fstat(fd, &st) == 0 ? st.st_size : 0;
+	return fd;
+}
+
+static off_t events_end(void)
+{
+	off_t size;
+	int fd = open_events(&size);
+	if (fd >= 0)
+		close(fd);
+	return size - size % (off_t)sizeof(struct sim_event);
+}
+
+EXPORT ret_t nvmlEventSetCreate(event_set_t *out)
+{
+	struct sim_node n;
+	ret_t r = enter(FN_nvmlEventSetCreate, &n);
+	if (r != OK)
+		return r;
+	if (!out || !(*out = calloc(1, sizeof **out)))
+		return INVALID_ARGUMENT;
+	(*out)->at = events_end();
+	return OK;
+}
+
+EXPORT ret_t nvmlDeviceRegisterEvents(device_t d, unsigned long long types, event_set_t set)
+{
+	ON(nvmlDeviceRegisterEvents, d, g)
+	if (!set || !types || types & ~XID_CRITICAL_ERROR)
+		return INVALID_ARGUMENT;
+	set->slots |= 1u << slot_;
+	set->from[slot_] = events_end();
+	return OK;
+}
+
+/* next_event reads the set's next event, if there is one. */
+static int next_event(event_set_t set, struct event_data *out)
+{
+	struct sim_event e;
+	off_t size;
+	int fd = open_events(&size), found = 0;
+	if (fd < 0)
+		return 0;
+	if (size < set->at) { /* booted */
+		memset(set->from, 0, sizeof set->from);
+		set->at = 0;
+	}
+	while (!found && pread(fd, &e, sizeof e, set->at) == (ssize_t)sizeof e) {
+		off_t at = set->at;
+		set->at += (off_t)sizeof e;
+		if (e.slot >= SIM_GPUS || !(set->slots >> e.slot & 1) || at < set->from[e.slot])
+			continue;
+		*out = (struct event_data){(device_t)&slots[e.slot], XID_CRITICAL_ERROR, e.code, e.gpu_instance, e.compute_instance};
+		found = 1;
+	}
+	close(fd);
+	return found;
+}
+
+EXPORT ret_t nvmlEventSetWait_v2(event_set_t set, struct event_data *out, unsigned int timeout_ms)
+{
+	struct sim_node n;
+	ret_t r = enter(FN_nvmlEventSetWait_v2, &n);
+	if (r != OK)
+		return r;
+	if (!set || !out || !set->slots)
+		return INVALID_ARGUMENT;
+	for (unsigned int waited = 0;; waited += 10) {
+		for (uint32_t i = 0; i < n.gpus; i++)
+			if (set->slots >> i & 1 && n.gpu[i].hang >> FN_nvmlEventSetWait_v2 & 1)
+				hang();
+		if (next_event(set, out))
+			return OK;
+		if (waited >= timeout_ms)
+			return TIMEOUT;
+		usleep(10000);
+		if ((r = look(&n)) != OK)
+			return r;
+	}
 }

@@ -83,6 +83,11 @@ struct sim_file {
 	struct sim_field field[SIM_GPUS][SIM_FIELDS];
 };
 
+/* DIR/nvml.events: XIDs as NVML raises them, one after the other; an instance of all ones is none. */
+struct sim_event {
+	uint32_t slot, code, gpu_instance, compute_instance;
+};
+
 /* DIR/nvml.calls: how often each function was called, on each slot and, last, on none. */
 struct sim_calls {
 	uint64_t count[SIM_GPUS + 1][SIM_FUNCTIONS];

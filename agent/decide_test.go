@@ -121,7 +121,7 @@ func wellHost() catalog.HostState {
 	return catalog.HostState{
 		Infiniband: none, Ethernet: none, Mounts: mounts.Reading{Have: checks.Read}, Memory: memory.Reading{Have: checks.Read, EDAC: checks.NotSupported},
 		CPU: cpu.Reading{Have: checks.Read, Clock: "tsc"}, Processes: processes.Reading{Have: checks.Read}, Kernel: kernel.Reading{Have: checks.Read},
-		NVMe: nvme.Reading{Have: checks.NotSupported}, TimeSync: timesync.Reading{Have: checks.Read, Synced: true},
+		NVMe: nvme.Reading{Have: checks.NotSupported}, FabricManager: fabric.Manager{Have: checks.NotSupported}, TimeSync: timesync.Reading{Have: checks.Read, Synced: true},
 	}
 }
 

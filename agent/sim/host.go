@@ -20,7 +20,9 @@ type Host struct {
 	Clock    string            `json:"clock"`
 	Taint    uint64            `json:"taint"`
 	Unsynced bool              `json:"unsynced"`
-	Stuck    map[int]Stuck     `json:"stuck,omitempty"` // processes in uninterruptible sleep, by pid
+	Stuck    map[int]Stuck     `json:"stuck,omitempty"`    // processes in uninterruptible sleep, by pid
+	Switches int               `json:"switches,omitempty"` // NVSwitches
+	NoFM     bool              `json:"fabric_manager_stopped,omitempty"`
 }
 
 // A Port is one network port.
@@ -107,6 +109,8 @@ type HostChange struct {
 	Clock    *string                `yaml:"clock" json:"clock,omitempty"`
 	Taint    *uint64                `yaml:"taint" json:"taint,omitempty"`
 	Unsynced *bool                  `yaml:"unsynced" json:"unsynced,omitempty"`
+	Switches *int                   `yaml:"switches" json:"switches,omitempty"`
+	NoFM     *bool                  `yaml:"fabric_manager_stopped" json:"fabric_manager_stopped,omitempty"`
 	Stuck    map[int]Stuck          `yaml:"stuck" json:"stuck,omitempty"` // all of them: an empty map frees every one
 }
 
@@ -179,7 +183,9 @@ func (h *Host) change(c HostChange) error {
 		Clock    *string
 		Taint    *uint64
 		Unsynced *bool
-	}{c.Memory, c.CPUs, c.Clock, c.Taint, c.Unsynced})
+		Switches *int
+		NoFM     *bool
+	}{c.Memory, c.CPUs, c.Clock, c.Taint, c.Unsynced, c.Switches, c.NoFM})
 	if c.Stuck != nil {
 		h.Stuck = c.Stuck
 	}
@@ -207,7 +213,7 @@ func changePort(p *Port, c PortChange) {
 // reboot heals what a boot heals: counters are zero, nothing is stuck, the kernel trusts itself again. Unless faults stay,
 // links are up and file systems answer and can be written.
 func (h *Host) reboot(keep bool) {
-	h.Stuck, h.Taint, h.Unsynced = nil, newHost().Taint, false
+	h.Stuck, h.Taint, h.Unsynced, h.NoFM = nil, newHost().Taint, false, false
 	for name := range h.Modules {
 		h.Modules[name] = Module{}
 	}

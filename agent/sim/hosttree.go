@@ -124,6 +124,12 @@ func (h Host) processes(t tree) {
 		t.file("proc/%d/stat", pid)(fmt.Sprintf("%d (%s) %s 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 %d", pid, name, state, 100+pid))
 	}
 	stat(1, "systemd", "S")
+	for i := range h.Switches {
+		t.file("proc/driver/nvidia-nvswitch/devices/0000:%02x:00.0/information", 5+i)("Device name: nvidia-nvswitch")
+	}
+	if h.Switches > 0 && !h.NoFM {
+		stat(812, "nv-fabricmanage", "S")
+	}
 	for pid, s := range h.Stuck {
 		stat(pid, s.Name, "D")
 		t.file("proc/%d/wchan", pid)(s.Wait)

@@ -55,12 +55,15 @@ there first. A counter that stands at the end of its range is said to be saturat
 			Doc: `Reads how far a GPU has come in joining the fabric that the fabric manager sets up, and what that says of its health.
 One that has not joined leaves the verdict open, since this takes a while after boot, and is a fault when it still has not
 a minute later. Degraded bandwidth, an unhealthy route or a wrong configuration are faults; a recovery in progress is
-watched.`,
-			Source:  "nvmlDeviceGetGpuFabricInfoV; nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*",
-			Applies: "H100 and later on NVSwitch; others say not supported",
+watched. On a node with NVSwitches of its own the fabric manager must run: as a process, or behind its port 6666.`,
+			Source:  "nvmlDeviceGetGpuFabricInfoV; nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*; procfs: driver/nvidia-nvswitch, processes, net/tcp",
+			Applies: "H100 and later on NVSwitch, others say not supported; the fabric manager: A100, H100 and H200 with NVSwitches",
 			Action:  "fix_config; drain; watch",
-			Cost:    "1 call a GPU",
-			Suites:  everySuite, Revision: 1,
+			Cost:    "1 call a GPU, and 1 small file in procfs",
+			Thresholds: []Threshold{
+				{"fabric.require_manager", func(p policy.Policy) any { return p.Fabric.RequireManager }},
+			},
+			Suites: everySuite, Revision: 1,
 			Neighbours: Neighbours{NHC: "none", Gpud: "fabric state, and whether port 6666 listens", NVSentinel: "none", DCGM: "fabric manager status"},
 		},
 		{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/cpu"
+	"github.com/assay-gpu/assay/checks/fabric"
 	"github.com/assay-gpu/assay/checks/kernel"
 	"github.com/assay-gpu/assay/checks/memory"
 	"github.com/assay-gpu/assay/checks/mounts"
@@ -29,6 +30,8 @@ type HostState struct {
 	Kernel     kernel.Reading    `json:"kernel"`
 	NVMe       nvme.Reading      `json:"nvme"`
 	TimeSync   timesync.Reading  `json:"timesync"`
+
+	FabricManager fabric.Manager `json:"fabric_manager"`
 }
 
 // Learned is what a node has shown of itself over its boots: what it should show again. It is one node's own, and begins

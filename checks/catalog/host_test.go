@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/cpu"
+	"github.com/assay-gpu/assay/checks/fabric"
 	"github.com/assay-gpu/assay/checks/kernel"
 	"github.com/assay-gpu/assay/checks/memory"
 	"github.com/assay-gpu/assay/checks/mounts"
@@ -26,15 +27,16 @@ const hostIDs = "infiniband ethernet mounts memory cpu processes kernel nvme tim
 // healthyHost is a host without a fault.
 func healthyHost() HostState {
 	return HostState{
-		Infiniband: port.Reading{Have: checks.Read, Ports: []port.Port{{Name: "mlx5_0/1", PCI: "0000:18:00.0", State: "ACTIVE LinkUp", Up: true, Rate: 400}}},
-		Ethernet:   port.Reading{Have: checks.Read, Ports: []port.Port{{Name: "eth0", State: "up", Up: true, Rate: 25}}},
-		Mounts:     mounts.Reading{Have: checks.Read, Mounts: []mounts.Mount{{Point: "/", Device: "/dev/sda", Type: "ext4", Size: 100, Available: 90}}},
-		Memory:     memory.Reading{Have: checks.Read, Total: 2e12, EDAC: checks.NotSupported},
-		CPU:        cpu.Reading{Have: checks.Read, Online: 192, Clock: "tsc"},
-		Processes:  processes.Reading{Have: checks.Read},
-		Kernel:     kernel.Reading{Have: checks.Read},
-		NVMe:       nvme.Reading{Have: checks.Read, Disks: []nvme.Disk{{Name: "nvme0", Model: "M", Serial: "1", State: "live"}}},
-		TimeSync:   timesync.Reading{Have: checks.Read, Synced: true},
+		Infiniband:    port.Reading{Have: checks.Read, Ports: []port.Port{{Name: "mlx5_0/1", PCI: "0000:18:00.0", State: "ACTIVE LinkUp", Up: true, Rate: 400}}},
+		Ethernet:      port.Reading{Have: checks.Read, Ports: []port.Port{{Name: "eth0", State: "up", Up: true, Rate: 25}}},
+		Mounts:        mounts.Reading{Have: checks.Read, Mounts: []mounts.Mount{{Point: "/", Device: "/dev/sda", Type: "ext4", Size: 100, Available: 90}}},
+		Memory:        memory.Reading{Have: checks.Read, Total: 2e12, EDAC: checks.NotSupported},
+		CPU:           cpu.Reading{Have: checks.Read, Online: 192, Clock: "tsc"},
+		Processes:     processes.Reading{Have: checks.Read},
+		Kernel:        kernel.Reading{Have: checks.Read},
+		FabricManager: fabric.Manager{Have: checks.Read, Switches: 4, Running: true},
+		NVMe:          nvme.Reading{Have: checks.Read, Disks: []nvme.Disk{{Name: "nvme0", Model: "M", Serial: "1", State: "live"}}},
+		TimeSync:      timesync.Reading{Have: checks.Read, Synced: true},
 	}
 }
 

@@ -34,7 +34,7 @@ var subjects = []subject{
 	{pkg: "rowremap", judges: []string{"Judge"}, thresholds: []string{"p.MaxCorrectable", "p.WatchUncorrectable"}},
 	{pkg: "retired", judges: []string{"Judge"}, thresholds: []string{"p.Full", "p.Watch"}},
 	{pkg: "nvlink", judges: []string{"Judge"}, thresholds: []string{"j.policy.Links", "j.policy.MaxCRCPerSecond", "j.policy.MaxRetriesPerMinute", "j.policy.MaxEffectiveBER"}},
-	{pkg: "fabric", judges: []string{"Judge"}},
+	{pkg: "fabric", judges: []string{"Judge", "JudgeManager"}, thresholds: []string{"p.RequireManager"}},
 	{pkg: "leftover", judges: []string{"Judge"}},
 	{pkg: "pcie", judges: []string{"Judge"}, thresholds: []string{"p.Width", "p.RequireACSOff", "p.BusyPercent", "per.Gen1", "per.Gen2", "per.Gen3", "per.Gen4", "per.Gen5", "per.Gen6"}},
 	{pkg: "clocks", judges: []string{"Judge"}, thresholds: []string{"p.MaxHWShare", "p.MaxSWShare"}},

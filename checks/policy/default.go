@@ -9,6 +9,7 @@ func Default() Policy {
 		RowRemap:    defaultRowRemap(),
 		Retired:     defaultRetiredPages(),
 		NVLink:      defaultNVLink(),
+		Fabric:      defaultFabric(),
 		PCIe:        defaultPCIe(),
 		Clocks:      defaultClocks(),
 		Thermal:     defaultThermal(),

@@ -25,6 +25,7 @@ type Policy struct {
 
 	Retired RetiredPages `json:"retired_pages" yaml:"retired_pages"`
 	NVLink  NVLink       `json:"nvlink" yaml:"nvlink"`
+	Fabric  Fabric       `json:"fabric" yaml:"fabric"`
 	PCIe    PCIe         `json:"pcie" yaml:"pcie"`
 	Clocks  Clocks       `json:"clocks" yaml:"clocks"`
 	Thermal Thermal      `json:"thermal" yaml:"thermal"`

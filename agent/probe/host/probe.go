@@ -21,6 +21,7 @@ type Probe struct {
 	up map[string]bool // ports that have been up in this run: the counters of others are not read
 
 	threads kernelThreads // belongs to the group processes
+	manager int           // the fabric manager's pid; belongs to the group fabric
 }
 
 // New returns a probe of the source.
@@ -79,6 +80,7 @@ func (p *Probe) Read(ctx context.Context, limit time.Duration, pol policy.Policy
 	group(ctx, p, &wg, keep, "kernel", &h.Kernel.Err, nil, func(r *recorder) func() { got := kernelOf(r); return func() { h.Kernel = got } })
 	group(ctx, p, &wg, keep, "nvme", &h.NVMe.Err, nil, func(r *recorder) func() { got := nvmeOf(r); return func() { h.NVMe = got } })
 	group(ctx, p, &wg, keep, "timesync", &h.TimeSync.Err, nil, func(r *recorder) func() { got := timesyncOf(r); return func() { h.TimeSync = got } })
+	group(ctx, p, &wg, keep, "fabric", &h.FabricManager.Err, nil, func(r *recorder) func() { got := managerOf(r, &p.manager); return func() { h.FabricManager = got } })
 	wg.Go(func() { h.Mounts = p.mounts(ctx, keep, pol.Mounts) })
 	wg.Wait()
 	return h, all

@@ -101,10 +101,13 @@ func (f *configFlags) load() (config, error) {
 		file = defaultConfig
 	}
 	var faults []error
+	inFile := &strictyaml.Error{File: file}
+	var lines strictyaml.Lines
 	data, err := os.ReadFile(file)
 	switch {
 	case err == nil:
-		if err := strictyaml.Decode(file, data, &c); err != nil {
+		var err error
+		if lines, err = strictyaml.DecodeWithLines(file, data, &c); err != nil && !errors.As(err, &inFile) {
 			faults = append(faults, err)
 		}
 	case f.file != "" || !errors.Is(err, fs.ErrNotExist):
@@ -130,7 +133,17 @@ func (f *configFlags) load() (config, error) {
 	}
 	c.nodeGiven = c.nodeGiven || f.set.Changed("node")
 	c.simulate(f.set.Changed)
-	faults = append(faults, c.check()...)
+	for _, x := range c.check() {
+		line, col := lines.At(strings.ReplaceAll(x.flag, "-", "_"))
+		if line == 0 || f.set.Changed(x.flag) {
+			faults = append(faults, x.err)
+			continue
+		}
+		inFile.Add(line, col, "", "%v", x.err)
+	}
+	if err := inFile.Err(); err != nil {
+		faults = append([]error{err}, faults...)
+	}
 	if len(faults) > 0 {
 		return c, usage(errors.Join(faults...))
 	}
@@ -162,33 +175,41 @@ func nodeName(stateDir, simDir string) string {
 	return "localhost"
 }
 
+// A fault is what is wrong with the value of a flag, or of the file's line of the same name.
+type fault struct {
+	flag string
+	err  error
+}
+
 // check returns every fault of the configuration.
-func (c config) check() []error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+func (c config) check() []fault {
+	var faults []fault
+	add := func(flag, format string, args ...any) {
+		faults = append(faults, fault{flag, fmt.Errorf(flag+" "+format, args...)})
+	}
 	if c.Node != "" && !authority.ValidName(c.Node) {
-		fault("node %q: want letters, digits, dot, dash and underscore", c.Node)
+		add("node", "%q: want letters, digits, dot, dash and underscore", c.Node)
 	}
 	for _, p := range []struct{ name, path string }{{"run-dir", c.RunDir}, {"state-dir", c.StateDir}} {
 		if !filepath.IsAbs(p.path) {
-			fault("%s %q: want an absolute path", p.name, p.path)
+			add(p.name, "%q: want an absolute path", p.path)
 		}
 	}
 	if c.Sim != "" {
 		if _, err := os.Stat(filepath.Join(c.Sim, "state.json")); err != nil {
-			fault("sim %q: not a simulated node (assay-agent sim init makes one): %w", c.Sim, err)
+			add("sim", "%q: not a simulated node (assay-agent sim init makes one): %w", c.Sim, err)
 		}
 	}
 	if c.MetricsListen != "" {
 		if _, _, err := net.SplitHostPort(c.MetricsListen); err != nil {
-			fault("metrics-listen %q: want HOST:PORT", c.MetricsListen)
+			add("metrics-listen", "%q: want HOST:PORT", c.MetricsListen)
 		}
 	}
 	if c.Interval < 0 || c.Interval > 0 && c.Interval.D() < 10*time.Millisecond {
-		fault("interval %s: want 10ms or more", c.Interval.D())
+		add("interval", "%s: want 10ms or more", c.Interval.D())
 	}
 	if _, ok := levels[c.LogLevel]; !ok {
-		fault("log-level %q: want debug, info, warn or error", c.LogLevel)
+		add("log-level", "%q: want debug, info, warn or error", c.LogLevel)
 	}
 	return faults
 }

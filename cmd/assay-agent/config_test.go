@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,18 @@ func TestFlagsStandAboveTheFile(t *testing.T) {
 	}
 }
 
+func TestEveryFaultOfTheFileHasItsLine(t *testing.T) {
+	_, err := load(t, "node: a b\nxyz: 3\nmetrics_listen: zz\nrun_dir: rel\n", "--log-level", "loud", "--run-dir", "rel2")
+	if err == nil {
+		t.Fatal("taken")
+	}
+	for _, want := range []string{`agent.yaml:1:7: node "a b": want`, "agent.yaml:2:1: xyz: unknown key", `agent.yaml:3:17: metrics-listen "zz"`, "\nlog-level \"loud\"", "\nrun-dir \"rel2\""} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\nwants %q", err, want)
+		}
+	}
+}
+
 func TestASimulatedNodeIsReadFromItsFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "state.json"), []byte("{}"), 0o600); err != nil {
@@ -55,6 +68,32 @@ func TestASimulatedNodeIsReadFromItsFolder(t *testing.T) {
 	}
 	if c.Kmsg != dir+"/kmsg" || c.BootID != dir+"/boot_id" || c.NVMLLibrary != dir+"/libnvidia-ml.so.1" || c.Sysfs != "/sys" || os.Getenv("ASSAY_SIM_DIR") != dir {
 		t.Fatalf("%+v, ASSAY_SIM_DIR %q", c, os.Getenv("ASSAY_SIM_DIR"))
+	}
+}
+
+// On a workstation, a simulated fault that asks for a reboot must not reboot the workstation.
+func TestASimulatedNodeIsRepairedInItsFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "state.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ASSAY_SIM_DIR", "")
+	for _, file := range []string{"", "reboot_command: systemctl reboot\nreset_command: nvidia-smi --gpu-reset -i {uuid}\n"} {
+		c, err := load(t, file, "--sim", dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(c.RebootCommand, " sim reboot") || !strings.HasSuffix(c.ResetCommand, " sim reset --gpu {uuid}") {
+			t.Fatalf("file %q: reboot %q, reset %q", file, c.RebootCommand, c.ResetCommand)
+		}
+	}
+	c, err := load(t, "", "--sim", dir, "--reboot-command", "true")
+	if err != nil || c.RebootCommand != "true" {
+		t.Fatalf("%q, %v: a flag stands above it", c.RebootCommand, err)
+	}
+	c, err = load(t, "")
+	if err != nil || c.RebootCommand != "systemctl reboot" {
+		t.Fatalf("%q, %v: a real node is rebooted for real", c.RebootCommand, err)
 	}
 }
 

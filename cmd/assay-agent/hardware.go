@@ -120,6 +120,16 @@ func (c *config) simulate(given func(flag string) bool) {
 		}
 	}
 	c.calls = p.Calls
+	// What repairs a simulated node must never reach the machine it is simulated on. The folder goes by the environment.
+	for _, o := range []struct {
+		flag    string
+		to      *string
+		command string
+	}{{"reboot-command", &c.RebootCommand, "sim reboot"}, {"reset-command", &c.ResetCommand, "sim reset --gpu {uuid}"}} {
+		if !given(o.flag) {
+			*o.to = "/proc/self/exe " + o.command
+		}
+	}
 	os.Setenv(sim.EnvDir, c.Sim)
 	if exists(filepath.Join(c.Sim, "state.json")) {
 		_ = linkCUDA(c.Sim) // without it there is no simulated CUDA, and golden runs say so

@@ -20,7 +20,8 @@ func newStatus() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "status", Short: "Ask the running daemon where it stands", Args: usageArgs(cobra.NoArgs),
-		Long:    "Status exits 0 when a prolog would pass on the certificate now, 1 when a fault is known, 2 when it cannot be told.",
+		Long: "Status exits 0 when the last look at the hardware found no fault, 1 when a fault is known, 2 when it cannot be told.\n" +
+			"Whether a prolog would pass on the certificate now is the line fast path.",
 		Example: "  assay-agent status\n  assay-agent status --node gpu001 --json",
 	}
 	c.Flags().StringVar(&runDir, "run-dir", defaults().RunDir, "where the sockets are: `DIR`")

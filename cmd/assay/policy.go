@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -181,6 +182,10 @@ func loadPolicy(name string) (policy.Policy, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return policy.Policy{}, &usageError{err.Error(), ""}
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		// Cut short on its way, most likely; as a policy of defaults it would stop a fleet that acts.
+		return policy.Policy{}, &usageError{name + ": the file is empty", "a policy that is all defaults says so: mode: observe"}
 	}
 	p, err := policyfile.Load(name, data)
 	if err != nil {

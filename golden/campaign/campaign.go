@@ -174,7 +174,8 @@ func (r *Runner) launch(d *ptxvm.Device, k kernels.Kernel, launch uint32, steps 
 		}
 	}
 	var addrs []uint64
-	for _, w := range [][]uint32{poison, in, make([]uint32, slots+1), make([]uint32, slots*16)} {
+	behind := make([]uint32, slots*k.Behind(r.o.Size.Threads))
+	for _, w := range [][]uint32{append(poison, behind...), in, make([]uint32, slots+1), make([]uint32, slots*16)} {
 		a := d.Alloc(4 * len(w))
 		defer func() { _ = d.Free(a) }() // it was allocated just now
 		if err := d.Write(a, bytesOf(w)); err != nil {

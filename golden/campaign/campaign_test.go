@@ -50,7 +50,7 @@ func TestOutcomes(t *testing.T) {
 		{"a stuck bit of the tensor core", `{"v":1,"id":"a","class":"stuck","where":{"sm":5,"part":1,"unit":"tensor16","lane":9},"when":{"p":1},"do":{"or":"00000400"},"seed":1}`, nil, Detected, true},
 		{"the same, without the kernel that uses it", `{"v":1,"id":"b","class":"stuck","where":{"sm":5,"part":1,"unit":"tensor16","lane":9},"when":{"p":1},"do":{"or":"00000400"},"seed":1}`, []string{"k01_imad", "k04_ffma"}, Idle, false},
 		{"addresses far off", `{"v":1,"id":"c","class":"addr","where":{"sm":0,"part":0,"unit":"lsu_addr","lane":3},"when":{"p":1},"do":{"addr_xor":"40000000"},"seed":1}`, nil, DUE, false},
-		{"a unit that the machine cannot break", `{"v":1,"id":"d","class":"stuck","where":{"sm":0,"part":0,"unit":"hbm","lane":3},"when":{"p":1},"do":{"or":"1"},"seed":1}`, nil, NotModelled, false},
+		{"a unit that the machine cannot break", `{"v":1,"id":"d","class":"stuck","where":{"sm":0,"part":0,"unit":"nvlink","lane":3},"when":{"p":1},"do":{"or":"1"},"seed":1}`, nil, NotModelled, false},
 		{"too hot to act", `{"v":1,"id":"e","class":"stuck","where":{"sm":0,"part":0,"unit":"fma32","lane":3},"when":{"p":1,"temp_c":[90,110]},"do":{"or":"1"},"seed":1}`, nil, Idle, false},
 	} {
 		l := run(t, runner(t, tt.only...), tt.line)

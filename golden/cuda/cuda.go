@@ -32,6 +32,7 @@ func (e *Error) Error() string {
 
 // Codes that callers tell apart. NVIDIA, "CUDA Driver API", CUresult.
 const (
+	OutOfMemory     = 2
 	NoDevice        = 100
 	InvalidDevice   = 101
 	InvalidPTX      = 218

@@ -26,6 +26,7 @@ type GPU struct {
 	Hang       bool   // a launch never returns
 	Error      int    // the CUresult of every launch; 0 for none
 	Lost       bool   // no context can be had
+	Room       int    // bytes that one allocation may have; 1 GiB when 0
 }
 
 // CheckFaults says what is wrong with the text of a fault file, nil when nothing is.

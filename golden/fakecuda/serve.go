@@ -152,7 +152,11 @@ func (s *server) call(q request, blob []byte) (int32, uint64, []byte) {
 		}
 		return s.onFunction(&s.funcs[q.Arg[0]-1], q, blob)
 	case callAlloc:
-		if q.Arg[0] < 1 || q.Arg[0] > maxBlob {
+		room := uint64(maxBlob)
+		if n := s.gpus[s.gpu].Room; n > 0 {
+			room = uint64(n)
+		}
+		if q.Arg[0] < 1 || q.Arg[0] > room {
 			return 2, 0, nil
 		}
 		return 0, s.dev.Alloc(int(q.Arg[0])), nil

@@ -30,8 +30,14 @@ type Kernel struct {
 	Words  int    // 32-bit words of state a thread
 	Probe  string // the PTX instruction that U is, for the gate
 	SASS   []Opcode
-	Steps  int // of a full run, at 1,024 threads a block
+	Steps  int  // of a full run, at 1,024 threads a block
+	Near   int  // words a thread uses behind the output
+	Ring   int  // likewise, in each chunk of a ring of as many chunks as a sixteenth of the threads
+	L1     bool // it tests the L1, which must not give its room to shared memory
 }
+
+// Behind is how much memory a block uses behind the outputs of all slots, in 32-bit words.
+func (k Kernel) Behind(threads int) int { return k.Near*threads + k.Ring*threads*(threads/16) }
 
 // An Opcode is what a step must execute once assembled: the machine instruction and how often, for targets from From to To.
 type Opcode struct {
@@ -141,6 +147,20 @@ var all = []Kernel{
 		Exact: feistel + "integers; the march adds the difference to what was written, which is zero", Probe: "ld.shared.u64",
 		SASS:  []Opcode{{70, 75, "LDS.U.64", 1}, {80, 90, "LDS.64", 1}, {70, 90, "STS.64", 1}, {70, 90, "STS.U8", 4}, {70, 90, "STS.U16", 2}},
 		Blind: "128-bit accesses, ldmatrix and stmatrix; the last bytes that static shared memory takes",
+	},
+	{
+		ID: "k13_l1", Rule: "K13", Unit: "L1 cache, tags and data", Target: "sm_70", PTX: "6.3", MinCC: 70, Words: 8, Steps: 1024, Near: 16, L1: true,
+		Does:  "stores four words a thread through the L1 and reads them with ld.global.ca as other threads, in strides of 16 bytes, over 64 KiB",
+		Exact: feistel + "integers; between two barriers each word has one writer", Probe: "ld.global.ca.u32",
+		SASS:  []Opcode{{70, 90, "LDG.E", 3}, {70, 90, "LDG.E.64", 1}, {70, 90, "STG.E.128", 1}},
+		Blind: "L1 lines beyond 64 KiB, and the L1 of a GPU that lets half of it be shared memory all the same; the texture path",
+	},
+	{
+		ID: "k16_hbm", Rule: "K16", Unit: "path to memory, a slice of HBM", Target: "sm_70", PTX: "6.3", MinCC: 70, Words: 8, Steps: 1024, Ring: 8,
+		Does:  "reads what another warp wrote a round of 2 MiB before, words and their complements, and overwrites it",
+		Exact: feistel + "integers; between two barriers each word has one writer", Probe: "ld.global.cg.v4.u32",
+		SASS:  []Opcode{{70, 90, "LDG.E.128", 2}, {70, 90, "STG.E.128", 2}},
+		Blind: "all memory outside the slice: it is a test of the path, not of the cells; words of the last round, which are not read; reads on another SM than wrote; the L2 itself, where it holds more than a third of all rings",
 	},
 	{
 		ID: "k17_atomic", Rule: "K17", Unit: "atomics in the L2", Target: "sm_70", PTX: "6.3", MinCC: 70, Words: 4, Steps: 256,

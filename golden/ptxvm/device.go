@@ -38,8 +38,9 @@ type Device struct {
 	allocs []*alloc
 	sms    []*sm
 	faults []*activeFault
-	warps  uint64 // warp instructions since the device was made
-	lanes  uint64 // lane instructions
+	memory []*activeFault // those of them that sit in memory, which all SMs share
+	warps  uint64         // warp instructions since the device was made
+	lanes  uint64         // lane instructions
 
 	NotModelled []string // ids of faults that the machine cannot break
 }

@@ -11,7 +11,7 @@ type activeFault struct {
 // modelled are the units that the machine can break.
 var modelled = map[Unit]bool{
 	imad: true, alu: true, lop3: true, shift: true, fma32: true, fma64: true, fma16: true, tensor16: true, tensorInt8: true, mufu: true, cvt: true,
-	lsuAddr: true, lsuData: true, smem: true, regfile: true, l1Data: true, atomicUnit: true, shuffle: true, predicate: true,
+	lsuAddr: true, lsuData: true, smem: true, regfile: true, l1Tag: true, l1Data: true, hbm: true, atomicUnit: true, shuffle: true, predicate: true,
 	uniform: true, branch: true, constant: true,
 }
 
@@ -22,10 +22,14 @@ func (d *Device) install(f *Fault) {
 		return
 	}
 	a := &activeFault{Fault: f}
+	d.faults = append(d.faults, a)
+	if f.unit == hbm {
+		d.memory = append(d.memory, a)
+		return
+	}
 	s := d.sms[sm]
 	s.faults[f.unit] = append(s.faults[f.unit], a)
 	s.faulty = true
-	d.faults = append(d.faults, a)
 }
 
 // Hits says how often each installed fault has acted.
@@ -98,8 +102,8 @@ func (w *warp) strike(u Unit, l, width int, v, a, b uint64) uint64 {
 	w.dropped = false
 	part := w.first / 32 % 4
 	for _, f := range w.b.sm.faults[u] {
-		if f.Where.Part != part || f.lanes>>l&1 == 0 {
-			continue
+		if f.Where.Part != part || f.lanes>>l&1 == 0 || u == l1Data && f.Class == "drop" {
+			continue // a store that the L1 misses is dealt with when it arrives
 		}
 		was := f.prev[part][l]
 		f.prev[part][l] = v

@@ -133,9 +133,9 @@ func TestFaultFiles(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	hbm := one(t, strings.Replace(good, "imad", "hbm", 1))
-	if d := NewDevice(Config{SMs: 2, Faults: []Fault{hbm}}); len(d.NotModelled) != 1 {
-		t.Errorf("a fault of the memory is taken for one that the machine can break: %v", d.NotModelled)
+	link := one(t, strings.Replace(good, "imad", "nvlink", 1))
+	if d := NewDevice(Config{SMs: 2, Faults: []Fault{link}}); len(d.NotModelled) != 1 {
+		t.Errorf("a fault of a link is taken for one that the machine can break: %v", d.NotModelled)
 	}
 }
 

@@ -44,7 +44,7 @@ func runKernel(t testing.TB, cfg Config, k kernels.Kernel, seed uint64, threads,
 		}
 		return a
 	}
-	out, claim, where := addr(poison), addr(make([]uint32, slots+1)), addr(make([]uint32, slots*16))
+	out, claim, where := addr(append(poison, make([]uint32, slots*k.Behind(threads))...)), addr(make([]uint32, slots+1)), addr(make([]uint32, slots*16))
 	params := binary.LittleEndian.AppendUint64(nil, out)
 	for _, a := range []uint64{addr(in), claim, where} {
 		params = binary.LittleEndian.AppendUint64(params, a)

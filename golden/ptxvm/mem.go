@@ -7,6 +7,7 @@ type store struct {
 	addr uint64
 	size int
 	val  uint64
+	lane int // that stored it
 }
 
 // An access is what a load, store or atomic does to memory.
@@ -131,14 +132,22 @@ func (w *warp) load(ac *access, addr uint64, n, l int) (v uint64, undef bool) {
 	}
 	w.seen(a.words, off, l, false, ac.strong, n)
 	if !ac.cached {
-		return get(a.data[off:], n), undef
+		return w.fromMemory(addr, n, get(a.data[off:], n)), undef
 	}
 	line := addr &^ (lineBytes - 1)
 	c := w.b.sm.l1[line]
 	if c == nil {
 		c = new([lineBytes]byte)
 		copy(c[:], a.data[max(off-int(addr-line), 0):])
+		if len(w.b.run.dev.memory) > 0 {
+			for i := 0; i < lineBytes; i += 4 {
+				put(c[i:], 4, w.fromMemory(line+uint64(i), 4, get(c[i:], 4)))
+			}
+		}
 		w.b.sm.l1[line] = c
+	}
+	if w.b.sm.faulty {
+		c = w.falseHit(line, l, c)
 	}
 	v = get(c[addr-line:], n)
 	if w.b.sm.faulty {
@@ -174,7 +183,7 @@ func (w *warp) save(ac *access, addr uint64, n int, v uint64, undef bool, l int)
 		a.undef[i/64] &^= 1 << (i % 64)
 	}
 	w.seen(a.words, off, l, true, ac.strong, n)
-	w.stores = append(w.stores, store{addr, n, v})
+	w.stores = append(w.stores, store{addr, n, v, l})
 	if ac.strong || !w.b.run.dev.cfg.Hostile || len(w.stores) > 256 {
 		w.drain()
 	}
@@ -201,7 +210,7 @@ func (w *warp) arrive(s *store) {
 	a, off := w.b.run.dev.find(s.addr, s.size)
 	put(a.data[off:], s.size, s.val)
 	// The SM's own L1 is written through; those of other SMs keep what they have.
-	if c := w.b.sm.l1[s.addr&^(lineBytes-1)]; c != nil {
+	if c := w.b.sm.l1[s.addr&^(lineBytes-1)]; c != nil && !w.keepsStale(s) {
 		put(c[s.addr&(lineBytes-1):], s.size, s.val)
 	}
 }

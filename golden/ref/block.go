@@ -30,6 +30,8 @@ type warpChain struct {
 var warpChains = map[string]warpChain{
 	"k10_shuffle":   {4, runWarps(shuffles)},
 	"k11_smem":      {4, runBlock(shared)},
+	"k13_l1":        {8, runMemory(cached)},
+	"k16_hbm":       {8, runMemory(far)},
 	"k17_atomic":    {4, runBlock(atomics)},
 	"k18_mma_f16":   {10, runMMA(mmaF16)},
 	"k18b_mma_bf16": {10, runMMA(mmaBF16)},

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/assay-gpu/assay/golden"
@@ -46,6 +47,9 @@ func (t *tester) layout(k kernels.Kernel, f *cuda.Function) (*layout, error) {
 	}
 	// %smid is below %nsmid, which may be above the number of SMs where some are switched off.
 	l := &layout{t: t, k: k, f: f, slots: 2 * t.gpu.SMs, n: k.Words * t.size.Threads, shared: t.optIn - r.SharedBytes}
+	if k.L1 {
+		l.shared = t.optIn/2 + 1<<10 // a second block still does not fit, and the L1 keeps its half
+	}
 	if err := f.SetShared(l.shared); err != nil {
 		return nil, err
 	}
@@ -56,10 +60,10 @@ func (t *tester) layout(k kernels.Kernel, f *cuda.Function) (*layout, error) {
 	for _, b := range []struct {
 		b *buffer
 		n int
-	}{{&l.out, l.slots * l.n}, {&l.in, l.slots * l.n}, {&l.claim, l.slots + 1}, {&l.where, l.slots * whereWords}} {
+	}{{&l.out, l.slots * (l.n + k.Behind(t.size.Threads))}, {&l.in, l.slots * l.n}, {&l.claim, l.slots + 1}, {&l.where, l.slots * whereWords}} {
 		b.b.words = b.n
 		if b.b.at, err = t.dev.Alloc(4 * (b.n + 2*guardWords)); err != nil {
-			return nil, err
+			return nil, errors.Join(err, l.free())
 		}
 		if err := t.dev.Write(b.b.at, guard(b.b.at)); err != nil {
 			return nil, err
@@ -82,6 +86,9 @@ func guard(key uint64) []uint32 {
 
 func (l *layout) free() error {
 	for _, b := range []buffer{l.out, l.in, l.claim, l.where} {
+		if b.at == 0 {
+			continue // there was no room for it
+		}
 		if err := l.t.dev.Free(b.at); err != nil {
 			return err
 		}
@@ -148,7 +155,7 @@ func (l *layout) collect(o *outcome) error {
 	if err := l.t.dev.Read(l.where.data(), where); err != nil {
 		return err
 	}
-	out := make([]uint32, l.out.words)
+	out := make([]uint32, l.slots*l.n) // without what lies behind it
 	if err := l.t.dev.Read(l.out.data(), out); err != nil {
 		return err
 	}

@@ -222,6 +222,19 @@ func TestWhatDoesNotRunIsNotTested(t *testing.T) {
 	})
 }
 
+// Where a job holds the memory, the kernels that need little still run, and the others are not tested.
+func TestAKernelThatFindsNoMemoryIsNotTested(t *testing.T) {
+	full := healthy()
+	full.Room = 128 << 10
+	r, v := runOne(t, fakecuda.Node{Driver: "550.54.15", GPUs: []fakecuda.GPU{full}})
+	if v.Outcome != golden.NotTested || !strings.HasPrefix(v.Reason, "k16_hbm: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)") || strings.Contains(v.Reason, ";") || r.Err != "" {
+		t.Errorf("%v, %q, %q", v.Outcome, v.Reason, r.Err)
+	}
+	if v.Verified != v.Blocks-4 {
+		t.Errorf("%d of %d blocks", v.Verified, v.Blocks)
+	}
+}
+
 func TestAChildThatSaysNothing(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -29,12 +29,12 @@ func JudgeManager(m Manager, p policy.Fabric) checks.Finding {
 		return tally.Unread(ID, "fabric manager", m.Err)
 	}
 	t := tally.New(ID)
-	switch {
-	case m.Running:
-	case p.RequireManager:
-		t.Fault(checks.FixConfig, "the fabric manager does not run on a node with %d NVSwitches: start nvidia-fabricmanager", m.Switches)
-	default:
-		t.Watch("the fabric manager does not run on a node with %d NVSwitches", m.Switches)
+	if !m.Running {
+		if p.RequireManager {
+			t.Fault(checks.FixConfig, "the fabric manager does not run on a node with %d NVSwitches: start nvidia-fabricmanager", m.Switches)
+		} else {
+			t.Watch("the fabric manager does not run on a node with %d NVSwitches", m.Switches)
+		}
 	}
 	return t.Finding(fmt.Sprintf("switches=%d running=%t", m.Switches, m.Running), "the fabric manager runs")
 }

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/assay-gpu/assay/agent"
 	"github.com/assay-gpu/assay/agent/sim"
+	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
@@ -40,6 +43,13 @@ overrides:
 		t.Errorf("case of %q, want of what DCGM saw\n%s", c.Cause, s.text("gpu001"))
 	}
 
+	found := s.evidence("gpu001", out.Case)
+	if !slices.ContainsFunc(found, func(f checks.Finding) bool {
+		return f.Check == "dcgm_health" && f.Code == 52 && f.Verdict == checks.Fail && f.Action == checks.Drain && f.Subject.GPUIndex != nil && *f.Subject.GPUIndex == 4
+	}) {
+		t.Errorf("the evidence, judged again, lacks what DCGM saw: %+v", found)
+	}
+
 	// The same fault of a script on two nodes: one acts on it, one observes.
 	for _, n := range []string{"gpu003", "gpu002"} {
 		if err := os.WriteFile(filepath.Join(dir, "full-"+n), nil, 0o644); err != nil {
@@ -50,10 +60,29 @@ overrides:
 	if c := s.caseOf(out.Case); c.Cause != "user/scratch" {
 		t.Errorf("case of %q, want of the script's\n%s", c.Cause, s.text("gpu002"))
 	}
+	found = s.evidence("gpu002", out.Case)
+	if !slices.ContainsFunc(found, func(f checks.Finding) bool {
+		return f.Check == "user/scratch" && f.Verdict == checks.Fail && f.Reason == "scratch is full on gpu002"
+	}) {
+		t.Errorf("the evidence, judged again, lacks what the script said: %+v", found)
+	}
 	if text, err := s.CLI(s.ctx(), "node", "explain", "gpu002"); err != nil || !strings.Contains(text, "scratch is full on gpu002") {
 		t.Errorf("%v: the reason is not told:\n%s", err, text)
 	}
 	if n := s.awaitNode("gpu003", "in service", healthy); n.Case != "" {
 		t.Errorf("gpu003 only observes, and has case %s", n.Case)
 	}
+}
+
+// evidence waits for the evidence of a case and judges it again.
+func (s *site) evidence(node, id string) []checks.Finding {
+	s.t.Helper()
+	dir := filepath.Join(s.StateDir(node), "evidence", id)
+	var c agent.Capture
+	s.until("evidence of "+id, func() bool {
+		var err error
+		c, err = agent.ReadCapture(dir)
+		return err == nil && !c.Beside.Empty()
+	})
+	return c.Judge(checks.Standard).Findings
 }

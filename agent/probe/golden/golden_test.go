@@ -99,6 +99,11 @@ func TestAScreenFindsAStuckBit(t *testing.T) {
 	if again, _ := r.Look(t.Context(), withScreens(), known, checks.NoLevel); len(again) != 1 || !again[0].HardFault() {
 		t.Errorf("the background forgets: %+v", again)
 	}
+	twice := known // as an enrolled node knows its GPUs: as accepted, and as seen
+	twice.GPUs = append(twice.GPUs, known.GPUs...)
+	if fs, _ := r.Look(t.Context(), withScreens(), twice, checks.Quick); len(fs) != 1 {
+		t.Errorf("a GPU that is named twice: %+v", fs)
+	}
 	after := known
 	after.BootID = "b2"
 	if fs, _ := r.Look(t.Context(), withScreens(), after, checks.NoLevel); len(fs) != 0 {

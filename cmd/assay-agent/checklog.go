@@ -57,7 +57,7 @@ func newCheckLog(now func() time.Time) *cobra.Command {
 		if sysfsDir != "" {
 			tree = sysfs.PCITree(sysfsDir)
 		}
-		o := logtext.Options{Now: now(), Local: time.Local, Want: kernlog.Holds}
+		o := logtext.Options{Now: now(), Local: now().Location(), Want: kernlog.Holds}
 		return checkLog(c.OutOrStdout(), logtext.NewReader(in, o), tree, p, asJSON)
 	}
 	return c

@@ -23,9 +23,6 @@ var logRead = time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
 // runCheckLog runs the command and gives what it prints and its exit status.
 func runCheckLog(t *testing.T, in []byte, args ...string) (string, int) {
 	t.Helper()
-	local := time.Local
-	time.Local = time.UTC
-	defer func() { time.Local = local }()
 	c := newCheckLog(func() time.Time { return logRead })
 	var out bytes.Buffer
 	c.SetOut(&out)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -45,7 +46,13 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
-		Setup:               func(env *testscript.Env) error { return setup(env, lib) },
+		Condition: func(cond string) (bool, error) {
+			if cond == "race" { // the simulated CUDA driver does not run under the race detector
+				return raceEnabled, nil
+			}
+			return false, fmt.Errorf("%s: no such condition", cond)
+		},
+		Setup: func(env *testscript.Env) error { return setup(env, lib) },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"hook":       hook,
 			"eventually": eventually,

@@ -124,6 +124,7 @@ func FuzzParse(f *testing.F) {
 		"switchname=A nodes=\"n1,n2\" # comment\\\nSwitchName=B \\\n Nodes=n2,n3\nInclude other\nFoo=1 bar\nSwitchName=[1-2] Nodes=n9\nSwitchName= Nodes=q",
 		"BlockName=b Nodes=n1,n2\nSwitchName=s Nodes=n2,n1,n3\nSwitchName=z Nodes=\n",
 		"BlockSizes=0,3,5\nBlockName=b Switches=x\nSwitchName=s",
+		"BloCkNAme=! Nodes=[0]\nBloCkNAme=0",
 	} {
 		f.Add(s, "")
 		f.Add(s, "n[1-9]")
@@ -153,6 +154,12 @@ func FuzzParse(f *testing.F) {
 		for _, n := range known {
 			if _, ok := tr.Node(n); !ok {
 				t.Fatalf("node %s is lost", n)
+			}
+		}
+		for _, sw := range tr.Switches {
+			// A name that no hostlist can hold can be given to a switch, but not be named as a child of another.
+			if names, err := hostlist.Expand(sw.Name); sw.Name != "" && (err != nil || len(names) != 1 || names[0] != sw.Name) {
+				return
 			}
 		}
 		again, _ := Parse(tr.Format(), tr.Nodes)

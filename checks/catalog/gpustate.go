@@ -70,7 +70,7 @@ watched. On a node with NVSwitches of its own the fabric manager must run: as a 
 			ID: pcie.ID, Title: "the PCIe link is wide, fast and clean", Unit: "lanes, generation, errors a minute",
 			Doc: `Compares the link's width with what GPU and port can both do, always; and its speed, only while the GPU is busy at two
 readings, since it is lowered at rest. Replays and corrected errors are judged by their rate, against the bit error rate
-that PCIe allows; any fatal error is a fault. A bridge that redirects peer-to-peer traffic (ACS) on bare metal costs
+that PCIe allows; any fatal error after the first reading is a fault. A bridge that redirects peer-to-peer traffic (ACS) on bare metal costs
 bandwidth between GPUs and is watched, or a fault where policy says so.`,
 			Source:  "sysfs bus/pci/devices: link width and speed, aer_dev_*, config (ACS); NVML_FI_DEV_PCIE_REPLAY_COUNTER, nvmlDeviceGetUtilizationRates; DCGM health for the rates",
 			Applies: "every GPU that sysfs shows; errors where the kernel reports them; ACS outside virtual machines, for root",

@@ -383,3 +383,26 @@ policy      row_remap.max_correctable (default 10)
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// What one GPU says it has not, while its peers have it, is no property of the product: it proves nothing.
+func TestAGPUThatAnswersLessThanItsPeers(t *testing.T) {
+	gpu := func(i int, name string, have checks.Availability) GPUState {
+		return GPUState{GPU: checks.GPU{UUID: fmt.Sprint("GPU-", i), Index: i, Name: name}, ECC: ecc.Reading{Have: have, Enabled: true}, RowRemap: rowremap.Reading{Have: have}}
+	}
+	for _, tt := range []struct {
+		name string
+		gpus []GPUState
+		want checks.Verdict // of GPU 0
+	}{
+		{"its peer answers", []GPUState{gpu(0, "H100", checks.NotSupported), gpu(1, "H100", checks.Read)}, checks.Unknown},
+		{"none of them has it", []GPUState{gpu(0, "H100", checks.NotSupported), gpu(1, "H100", checks.NotSupported)}, checks.NotApplicable},
+		{"another product has it", []GPUState{gpu(0, "T400", checks.NotSupported), gpu(1, "H100", checks.Read)}, checks.NotApplicable},
+		{"its peer was not asked", []GPUState{gpu(0, "H100", checks.NotSupported), gpu(1, "H100", checks.Unread)}, checks.NotApplicable},
+	} {
+		for _, f := range Judge(Snapshot{Node: "n", GPUs: tt.gpus}, nil, policy.Default()) {
+			if (f.Check == ecc.ID || f.Check == rowremap.ID) && f.Subject.GPUUUID == "GPU-0" && f.Verdict != tt.want {
+				t.Errorf("%s: %s is %v, want %v: %s", tt.name, f.Check, f.Verdict, tt.want, f.Reason)
+			}
+		}
+	}
+}

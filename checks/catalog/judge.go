@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
@@ -34,8 +35,10 @@ func Judge(s Snapshot, expected *checks.Inventory, p policy.Policy) []checks.Fin
 	eachGPU(s, driver.ID, true, add, func(g GPUState) checks.Finding { return driver.JudgeCall(g.GPU, g.Call, hung) })
 	add(inventory.ID, inventory.Judge(s.Node, s.hardware(), expected, p.Inventory)...)
 	eachGPU(s, recovery.ID, false, add, func(g GPUState) checks.Finding { return recovery.Judge(g.GPU, g.Recovery) })
-	eachGPU(s, rowremap.ID, false, add, func(g GPUState) checks.Finding { return rowremap.Judge(g.GPU, g.RowRemap, p.RowRemap) })
-	eachGPU(s, ecc.ID, false, add, func(g GPUState) checks.Finding { return ecc.Judge(g.GPU, g.ECC, p.ECC) })
+	eachGPU(s, rowremap.ID, false, add, likePeers(s, func(g GPUState) bool { return g.RowRemap.Have == checks.Read },
+		func(g GPUState) checks.Finding { return rowremap.Judge(g.GPU, g.RowRemap, p.RowRemap) }))
+	eachGPU(s, ecc.ID, false, add, likePeers(s, func(g GPUState) bool { return g.ECC.Have == checks.Read },
+		func(g GPUState) checks.Finding { return ecc.Judge(g.GPU, g.ECC, p.ECC) }))
 	eachGPU(s, retired.ID, false, add, func(g GPUState) checks.Finding { return retired.Judge(g.GPU, g.Retired, p.Retired) })
 	links := nvlink.Judge(s.links(), p.NVLink)
 	eachGPU(s, nvlink.ID, false, add, func(GPUState) (f checks.Finding) { f, links = links[0], links[1:]; return f })
@@ -81,6 +84,25 @@ func eachGPU(s Snapshot, id string, nodeJudged bool, add func(string, ...checks.
 	}
 	if len(s.GPUs) == 0 && !nodeJudged {
 		add(id, checks.Finding{Check: id, Subject: checks.Subject{Kind: checks.KindNode}, Reason: "no GPU could be asked"})
+	}
+}
+
+// likePeers leaves open what a GPU says it has not, while another of the same product on the node has it: that is no property
+// of the hardware.
+func likePeers(s Snapshot, has func(GPUState) bool, judge func(GPUState) checks.Finding) func(GPUState) checks.Finding {
+	return func(g GPUState) checks.Finding {
+		f := judge(g)
+		if f.Verdict != checks.NotApplicable {
+			return f
+		}
+		for _, o := range s.GPUs {
+			if o.GPU.UUID != g.GPU.UUID && o.GPU.Name == g.GPU.Name && has(o) {
+				f.Verdict = checks.Unknown
+				f.Reason += fmt.Sprintf(", but GPU %d, the same product, answers", o.GPU.Index)
+				return f
+			}
+		}
+		return f
 	}
 }
 

@@ -105,7 +105,8 @@ func barred(n lifecycle.Node, now time.Time) string {
 }
 
 // treeOf is the topology of the fleet: the site's file where there is one, else each node under the leaf that enrolment or
-// Slurm named, all leaves under one switch. Nodes that neither knows stand outside the tree.
+// Slurm named, all leaves under one switch. Nodes that neither knows stand outside the tree. Without any node it has one that
+// nobody tells of: a queue needs a fleet.
 func treeOf(file string, nodes map[string]lifecycle.Node) *topo.Tree {
 	names := sortedKeys(nodes)
 	if file == "" {
@@ -127,5 +128,8 @@ func treeOf(file string, nodes map[string]lifecycle.Node) *topo.Tree {
 		file = b.String()
 	}
 	tree, _ := topo.Parse(file, names) // faults of the site's file are told when assayd reads it
+	if tree == nil {
+		return topo.Flat([]string{"none"})
+	}
 	return tree
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/commit"
+	"github.com/assay-gpu/assay/scheduler/queue"
 )
 
 // ranks play the launchers of several nodes: each answers its orders as it is told to.
@@ -328,5 +329,21 @@ func TestOldJobsAreForgotten(t *testing.T) {
 	jobs[1] = job{Job: wire.Job{ID: 1, State: jobRunning}}
 	if got := oldJobs(jobs); !slices.Equal(got, []int64{2, 3}) {
 		t.Errorf("forgets %v, want 2 and 3: the oldest that have ended", got)
+	}
+}
+
+// A stored job that the queue does not take, of an account that is gone, holds up no other, and no leader.
+func TestAJobThatCannotBePlannedStopsNoOther(t *testing.T) {
+	s := newState()
+	for id, account := range map[int64]string{1: "gone", 2: everybody} {
+		ask := wire.JobAsk{Name: "train", Partition: "batch", Account: account, QOS: "normal", Gang: scheduler.Gang{Nodes: 1}}
+		s.jobs[id] = newJob(id, "alice", ask, queue.Dependencies{}, noon)
+	}
+	p := newPlanner(quietLog())
+	if err := p.rebuild(s, "", noon); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.cycle.Queue.Pending(); !slices.Equal(got, []int64{2}) {
+		t.Errorf("%v wait, want 2 alone", got)
 	}
 }

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -27,6 +28,7 @@ type planner struct {
 	now     int64
 	planned time.Time
 	anew    bool // the next round plans from nothing
+	log     *slog.Logger
 }
 
 // everybody is the account that jobs are charged to until accounts are kept.
@@ -35,17 +37,14 @@ const everybody = "all"
 // cpusPerNode only weighs a job's size where Slurm's factor counts CPUs; GPUs are what is placed.
 const cpusPerNode = 96
 
-func (l *lead) newPlanner() (*planner, error) {
-	p := &planner{endings: map[int64]queue.Ending{}, first: map[int64]int64{}}
-	return p, l.catchUp(p)
+// newPlanner knows nothing before it first catches up.
+func newPlanner(log *slog.Logger) *planner {
+	return &planner{endings: map[int64]queue.Ending{}, first: map[int64]int64{}, log: log}
 }
 
 // rebuild makes fleet and queue anew from what is committed.
 func (p *planner) rebuild(s *state, topology string, now time.Time) error {
 	tree := treeOf(topology, s.nodes)
-	if tree == nil { // no node yet: a queue needs a fleet
-		tree = topo.Flat([]string{"none"})
-	}
 	accounts, err := quota.NewTree([]quota.Spec{{Name: everybody, Shares: 1, Nominal: quota.None(), Borrow: quota.None(), Lend: quota.None()}})
 	if err != nil {
 		return err
@@ -58,23 +57,31 @@ func (p *planner) rebuild(s *state, topology string, now time.Time) error {
 	p.endings = map[int64]queue.Ending{}
 	p.cycle = &cycle.Cycle{Queue: q, Fleet: scheduler.NewFleet(tree, now), Wishes: p.wish, Options: backfill.DefaultOptions(), NoPreemption: true}
 	for _, name := range sortedKeys(s.nodes) {
-		if err := p.feed(name, s.nodes[name], now); err != nil {
-			return err
-		}
+		p.feed(name, s.nodes[name], now)
 	}
-	var errs []error
 	for _, id := range sortedKeys(s.jobs) {
-		errs = append(errs, p.take(s, s.jobs[id]))
+		p.takeIn(s, s.jobs[id])
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
-func (p *planner) feed(name string, n lifecycle.Node, now time.Time) error {
+// feed tells the planner's fleet of a node, unless the site's topology keeps it out. One that makes no sense is told and
+// left as it was: the others must not wait for it.
+func (p *planner) feed(name string, n lifecycle.Node, now time.Time) {
 	i, ok := p.tree.Node(name)
 	if !ok {
-		return nil // the site's topology keeps it out
+		return
 	}
-	return feed(p.cycle.Fleet, i, n, now)
+	if err := feed(p.cycle.Fleet, i, n, now); err != nil {
+		p.log.Error("node not planned with", "node", name, "err", err)
+	}
+}
+
+// takeIn is take, for one job among others that must not suffer for it.
+func (p *planner) takeIn(s *state, j job) {
+	if err := p.take(s, j); err != nil {
+		p.log.Error("job not planned", "job", j.ID, "err", err)
+	}
 }
 
 // take brings the planner's view of one job up to what is committed.
@@ -120,14 +127,14 @@ func (p *planner) resume(s *state, j job) error {
 	if !ok {
 		return nil // over: its nodes are free
 	}
-	return p.cycle.Fleet.Start(&scheduler.Running{ID: cycle.ID(j.ID), Nodes: p.takes(l.Launch), Start: l.Reserved, End: endOf(l.Reserved, p.limit(j.ID))})
+	return p.cycle.Fleet.Start(&scheduler.Running{ID: cycle.ID(j.ID), Nodes: takes(p.tree, l.Launch), Start: l.Reserved, End: endOf(l.Reserved, p.limit(j.ID))})
 }
 
-// takes is what a launch has, in the planner's numbering of nodes.
-func (p *planner) takes(l commit.Launch) []scheduler.Take {
+// takes is what a launch has, in the tree's numbering of nodes.
+func takes(tree *topo.Tree, l commit.Launch) []scheduler.Take {
 	var out []scheduler.Take
 	for _, seat := range l.Seats {
-		if i, ok := p.tree.Node(seat.Node); ok {
+		if i, ok := tree.Node(seat.Node); ok {
 			out = append(out, scheduler.Take{Node: i, GPUs: seat.GPUs, Part: seat.Part})
 		}
 	}

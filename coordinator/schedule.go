@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -78,15 +77,14 @@ type outlook struct {
 // schedule plans and has the apply loop reserve what starts, until ctx ends. It thinks on its own copy of fleet and queue,
 // so that no revocation waits for it.
 func (l *lead) schedule(ctx context.Context) error {
-	p, err := l.newPlanner()
-	if err != nil {
-		return err
-	}
+	p := newPlanner(l.log)
 	for {
 		l.round(ctx, p)
 		wait := idleEvery
-		if at, ok := p.cycle.Wake(p.now); ok {
-			wait = min(wait, max(time.Duration(at-p.now)*time.Second, 100*time.Millisecond))
+		if p.cycle != nil {
+			if at, ok := p.cycle.Wake(p.now); ok {
+				wait = min(wait, max(time.Duration(at-p.now)*time.Second, 100*time.Millisecond))
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -102,9 +100,14 @@ func (l *lead) round(ctx context.Context, p *planner) {
 	for range 8 { // what ended may free the nodes for what starts; what was refused is planned anew
 		if err := l.catchUp(p); err != nil {
 			l.log.Error("planner", "err", err)
+			p.tree = nil // what it had taken in is lost: made anew from what is committed
 			return
 		}
 		l.settleJobs(ctx, p)
+		if len(p.cycle.Queue.Pending()) == 0 { // most nodes change while nothing waits for them
+			l.outlook(p)
+			return
+		}
 		var starts []cycle.Start
 		if wall := time.Now(); wall.Sub(p.planned) > replanEvery || p.anew {
 			p.planned, p.anew = wall, false
@@ -265,17 +268,11 @@ func (l *lead) catchUp(p *planner) error {
 	}
 	p.cycle.Fleet.Tick(now)
 	for name := range nodes {
-		if err := p.feed(name, l.st.nodes[name], now); err != nil {
-			return err
-		}
+		p.feed(name, l.st.nodes[name], now)
 	}
 	for id := range jobs {
-		j, ok := l.st.jobs[id]
-		if !ok {
-			continue
-		}
-		if err := p.take(l.st, j); err != nil {
-			return err
+		if j, ok := l.st.jobs[id]; ok {
+			p.takeIn(l.st, j)
 		}
 	}
 	return nil
@@ -295,7 +292,7 @@ func (p *planner) covers(all map[string]lifecycle.Node, changed map[string]struc
 // leavesOf is under which leaf each node stood when the tree was made.
 func leavesOf(nodes map[string]lifecycle.Node) map[string]string {
 	out := make(map[string]string, len(nodes))
-	for name, n := range maps.All(nodes) {
+	for name, n := range nodes {
 		out[name] = n.Leaf
 	}
 	return out

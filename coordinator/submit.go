@@ -294,10 +294,9 @@ func (c *Coordinator) PlanJob(_ context.Context, ask wire.JobAsk) (wire.JobPlan,
 		running = append(running, l.st.launches[id])
 	}
 	l.mu.RUnlock()
-	if tree == nil {
+	if len(nodes) == 0 {
 		return wire.JobPlan{Refused: "no node is enrolled"}, nil
 	}
-	p := &planner{tree: tree}
 	f := scheduler.NewFleet(tree, now)
 	for _, n := range nodes {
 		i, ok := tree.Node(n.Name)
@@ -312,7 +311,7 @@ func (c *Coordinator) PlanJob(_ context.Context, ask wire.JobAsk) (wire.JobPlan,
 		}
 	}
 	for _, x := range running {
-		if err := f.Start(&scheduler.Running{ID: x.ID, Nodes: p.takes(x.Launch), Start: x.Reserved, End: endOf(x.Reserved, x.Limit)}); err != nil {
+		if err := f.Start(&scheduler.Running{ID: x.ID, Nodes: takes(tree, x.Launch), Start: x.Reserved, End: endOf(x.Reserved, x.Limit)}); err != nil {
 			return wire.JobPlan{}, err
 		}
 	}

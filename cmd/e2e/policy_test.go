@@ -100,7 +100,7 @@ func TestAPolicyIsTriedOnSomeNodesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(roll.Nodes) == 0 || len(roll.Nodes) == len(names) {
-		t.Skipf("the share of these names is %v", roll.Nodes)
+		t.Fatalf("the share of these names is %v: it proves nothing", roll.Nodes)
 	}
 	want := slices.Clone(names[:2])
 	for _, n := range names[2:] {

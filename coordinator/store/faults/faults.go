@@ -165,15 +165,16 @@ func (w *wrapped) Range(ctx context.Context, q store.Query) (store.RangeResult, 
 }
 
 func (w *wrapped) Grant(ctx context.Context, seconds int64) (lease, granted int64, err error) {
-	err = w.i.call(ctx, "grant", func(ctx context.Context) error {
-		var err error
-		lease, granted, err = w.kv.Grant(ctx, seconds)
+	// Not the results themselves: a call that is applied late writes when this one has long returned.
+	var got struct{ lease, granted int64 }
+	err = w.i.call(ctx, "grant", func(ctx context.Context) (err error) {
+		got.lease, got.granted, err = w.kv.Grant(ctx, seconds)
 		return err
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	return lease, granted, nil
+	return got.lease, got.granted, nil
 }
 
 func (w *wrapped) Revoke(ctx context.Context, lease int64) error {

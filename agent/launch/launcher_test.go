@@ -282,6 +282,35 @@ func TestOutputFile(t *testing.T) {
 	}
 }
 
+// Opening an output file ends a thread. The kernel's death signal follows the thread that started a process: ranks that were
+// started before must not get it.
+func TestOutputFilesKillNoRank(t *testing.T) {
+	for range 20 {
+		l := begin(t, &fakeNode{})
+		o := order(t, wire.GangReserve, "sleep 0.05")
+		for i := range 6 {
+			o.Ranks = append(o.Ranks, wire.RankAsk{Rank: 6 + i, Local: 2 + i})
+		}
+		o.Output = "%t.out"
+		l.Want([]wire.GangOrder{o})
+		next(t, l)
+		o.Phase = wire.GangGo
+		l.Want([]wire.GangOrder{o})
+		s := next(t, l)
+		if s.Phase == wire.GangRunning {
+			s = next(t, l)
+		}
+		for _, e := range s.Exits {
+			if e.Code != 0 {
+				t.Fatalf("rank %d ended with %d", e.Rank, e.Code)
+			}
+		}
+		if len(s.Exits) != 8 {
+			t.Fatalf("%+v, want eight exits", s)
+		}
+	}
+}
+
 // A job's output file is opened with its user's rights, not with the agent's.
 func TestOutputFileIsTheUsers(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,16 +56,25 @@ func start(o wire.GangOrder, ask wire.RankAsk, script string, who account) (*ran
 	}
 	cmd.Stdout, cmd.Stderr = sink, sink
 	cmd.WaitDelay = 2 * time.Second // a descendant that left the group may hold the pipe
-	if err := cmd.Start(); err != nil {
-		close(r.done)
-		return nil, fmt.Errorf("rank %d: %w", ask.Rank, err)
-	}
 	r.cmd = cmd
+	started := make(chan error)
 	go func() {
+		// The death signal is sent when the thread that started the process ends, not the process: keep the thread. Threads
+		// do end here, one for each output file (openAs).
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		defer close(r.done)
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
 		r.code = exitCode(cmd.Wait(), cmd.ProcessState)
 		r.signal(syscall.SIGKILL) // what it left behind in its group
 	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("rank %d: %w", ask.Rank, err)
+	}
 	return r, nil
 }
 

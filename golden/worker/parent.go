@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -91,7 +92,8 @@ func (p Parent) one(ctx context.Context, gpu string) (golden.Result, error) {
 		r.Err = err.Error()
 		return r, nil
 	}
-	if err := c.Start(); err != nil {
+	end, ended, err := start(c)
+	if err != nil {
 		r.Err = fmt.Sprintf("start the golden child: %v", err)
 		return r, nil
 	}
@@ -108,8 +110,7 @@ func (p Parent) one(ctx context.Context, gpu string) (golden.Result, error) {
 		}
 	}()
 	why := p.listen(ctx, c.Process.Pid, lines, &r)
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
+	close(end)
 	select {
 	case err := <-ended:
 		if why == "" && r.Seconds == 0 {
@@ -126,6 +127,24 @@ func (p Parent) one(ctx context.Context, gpu string) (golden.Result, error) {
 		r.Err = why
 	}
 	return r, nil
+}
+
+// start starts a child from a thread that stays: the death signal is sent when the thread that started a process ends. Its
+// end is waited for, and told on ended, only after end is closed: its output is read first.
+func start(c *exec.Cmd) (end chan struct{}, ended chan error, err error) {
+	end, ended = make(chan struct{}), make(chan error, 1)
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.Start()
+		started <- err
+		if err == nil {
+			<-end
+			ended <- c.Wait()
+		}
+	}()
+	return end, ended, <-started
 }
 
 // listen takes in what the child says until it has said all or is out of time, and then sees to it that it ends.
@@ -209,7 +228,13 @@ func Devices(ctx context.Context, command []string) ([]golden.Device, error) {
 	c.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	c.Stderr = &tail{b: &stderr, max: 4096}
-	out, err := c.Output()
+	var out bytes.Buffer
+	c.Stdout = &out
+	end, ended, err := start(c)
+	if err == nil {
+		close(end)
+		err = <-ended
+	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, fmt.Errorf("list GPUs: %w", cause)
@@ -217,7 +242,7 @@ func Devices(ctx context.Context, command []string) ([]golden.Device, error) {
 		return nil, fmt.Errorf("list GPUs: %s", strings.TrimPrefix(strings.TrimSpace(stderr.String()), "assay-agent: "))
 	}
 	var ds []golden.Device
-	if err := json.Unmarshal(out, &ds); err != nil {
+	if err := json.Unmarshal(out.Bytes(), &ds); err != nil {
 		return nil, fmt.Errorf("list GPUs: %w", err)
 	}
 	return ds, nil

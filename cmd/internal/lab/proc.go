@@ -3,6 +3,7 @@ package lab
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -23,14 +24,23 @@ func start(log string, env []string, path string, args ...string) (*Proc, error)
 	cmd := exec.Command(path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, f, f
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
 	p := &Proc{cmd: cmd, log: log, done: make(chan struct{})}
+	started := make(chan error)
 	go func() {
+		// The death signal is sent when the thread that started the process ends: keep the thread.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
 		_ = cmd.Wait() // how it ended is in its log
 		close(p.done)
 	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,14 +54,23 @@ func (d *daemons) start(c *Cluster, name string, argv []string, env []string) er
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // a killed test leaves nothing behind
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
 	dm := &daemon{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error)
 	go func() {
+		// The death signal is sent when the thread that started the process ends: keep the thread.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
 		_ = cmd.Wait() // how it ended is in its log
 		close(dm.done)
 	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
 	d.m[name] = dm
 	return nil
 }

@@ -214,8 +214,8 @@ sleep 1000 & echo $! > child; wait
 func gone(t *testing.T, file string) {
 	t.Helper()
 	pid, err := os.ReadFile(file)
-	if err != nil {
-		return // it was ended before it had a child
+	if err != nil || len(pid) == 0 {
+		return // it was ended before it had a child, or before it could write its number
 	}
 	eventually(t, "the end of the rank's child", func() bool {
 		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")

@@ -1,81 +1,41 @@
 package lifecycle
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/assay-gpu/assay/checks/mutants/byhand"
 )
 
 // mutants are wrong machines that somebody could write. The stories and the walk must tell each from the right one.
-var mutants = []struct{ name, file, old, new string }{
-	{"a hard fault that does not revoke", "fault.go", "	s.revoke(describe(f))\n	if !counted", "	if !counted"},
-	{"a drain without asking the guard", "fault.go", `if !ok && !forced {`, `if false {`},
-	{"a suspension without asking the guard", "fault.go", "ok, why := s.room(\"suspend\")\n		if !ok {", "_, why := s.room(\"suspend\")\n		if false {"},
-	{"a drain that is not charged", "fault.go", "		s.spend(st)\n", "		_ = st\n"},
-	{"a resume while held", "drain.go", "|| s.blocked()", ""},
-	{"a resume on an old certificate", "drain.go", "s.Certificate == nil || s.Suspended || !certificate.Meets", "s.Certificate == nil || s.Suspended || false && !certificate.Meets"},
-	{"a drain whose reason he changed is still ours", "slurm.go", "	s.DrainedByUs, s.DrainPending, s.ResumePending, s.DrainReason, s.Rewriting = false, false, false, \"\", \"\"\n	s.quarantineIfEmpty()", "	s.quarantineIfEmpty()"},
-	{"a person's drain is not rebooted under him", "ladder.go", "case len(s.Holds) > 0:", "case false:"},
-	{"evidence that never comes keeps the node for ever", "quarantined.go", "		s.evidenced(\"partial\")\n		return\n", "		return\n"},
-	{"quarantined before the drain stands", "ladder.go", "if s.State != Draining || s.DrainPending ||", "if s.State != Draining ||"},
-	{"quarantined with jobs on it", "ladder.go", "if len(s.Jobs) == 0 || s.Case.Unkillable {", "if true {"},
-	{"a third reboot on one day", "ladder.go", "len(s.Reboots) >= s.in.Policy.Lifecycle.RebootsPerDay", "len(s.Reboots) > s.in.Policy.Lifecycle.RebootsPerDay"},
-	{"the third time is no person's", "ladder.go", "if times >= 2 {", "if times > 2 {"},
-	{"Unknown certifies", "any.go", "return ev.Verdict == checks.Pass &&", "return ev.Verdict != checks.Fail &&"},
-	{"any pass resumes, however shallow", "screening.go", "ev.Level >= enough", "(true || ev.Level >= enough)"},
-	{"the prolog that found a soft fault is its retest", "suspect.go", "		s.fault(f)\n		if s.asked {", "		s.fault(f)\n		if true {"},
-	{"an earlier boot's fault takes the node", "any.go", `return f.BootID != "" && f.BootID != n.BootID`, `return false && f.BootID != n.BootID`},
-	{"an answer to an old question counts", "any.go", `if s.Screen == "" || s.Screen != ScreenPending && s.Screen != ev.Screen {`, `if false {`},
-	{"observe mode acts", "fault.go", "	case policy.Observe:\n", "	case policy.Observe:\n		return true\n"},
-	{"a foreign resume is answered for ever", "slurm.go", "s.ForeignResumes > 1", "s.ForeignResumes > 100"},
-	{"a reboot is a loss", "any.go", "if s.State != Remediating || !s.at.Before(s.Deadline) {", "if true {"},
-	{"silence revokes", "any.go", "			s.Lost = true\n", "			s.Lost = true\n			s.revoke(\"silent\")\n"},
-	{"a certificate outlives its boot", "any.go", "			s.revoke(s.ended)\n", ""},
-	{"a planned reset ends a job", "draining.go", "|| s.Case.Planned ||", "||"},
+var mutants = []byhand.Mutant{
+	{Name: "a hard fault that does not revoke", File: "fault.go", Old: "	s.revoke(describe(f))\n	if !counted", New: "	if !counted"},
+	{Name: "a drain without asking the guard", File: "fault.go", Old: `if !ok && !forced {`, New: `if false {`},
+	{Name: "a suspension without asking the guard", File: "fault.go", Old: "ok, why := s.room(\"suspend\")\n		if !ok {", New: "_, why := s.room(\"suspend\")\n		if false {"},
+	{Name: "a drain that is not charged", File: "fault.go", Old: "		s.spend(st)\n", New: "		_ = st\n"},
+	{Name: "a resume while held", File: "drain.go", Old: "|| s.blocked()", New: ""},
+	{Name: "a resume on an old certificate", File: "drain.go", Old: "s.Certificate == nil || s.Suspended || !certificate.Meets", New: "s.Certificate == nil || s.Suspended || false && !certificate.Meets"},
+	{Name: "a drain whose reason he changed is still ours", File: "slurm.go", Old: "	s.DrainedByUs, s.DrainPending, s.ResumePending, s.DrainReason, s.Rewriting = false, false, false, \"\", \"\"\n	s.quarantineIfEmpty()", New: "	s.quarantineIfEmpty()"},
+	{Name: "a person's drain is not rebooted under him", File: "ladder.go", Old: "case len(s.Holds) > 0:", New: "case false:"},
+	{Name: "evidence that never comes keeps the node for ever", File: "quarantined.go", Old: "		s.evidenced(\"partial\")\n		return\n", New: "		return\n"},
+	{Name: "quarantined before the drain stands", File: "ladder.go", Old: "if s.State != Draining || s.DrainPending ||", New: "if s.State != Draining ||"},
+	{Name: "quarantined with jobs on it", File: "ladder.go", Old: "if len(s.Jobs) == 0 || s.Case.Unkillable {", New: "if true {"},
+	{Name: "a third reboot on one day", File: "ladder.go", Old: "len(s.Reboots) >= s.in.Policy.Lifecycle.RebootsPerDay", New: "len(s.Reboots) > s.in.Policy.Lifecycle.RebootsPerDay"},
+	{Name: "the third time is no person's", File: "ladder.go", Old: "if times >= 2 {", New: "if times > 2 {"},
+	{Name: "Unknown certifies", File: "any.go", Old: "return ev.Verdict == checks.Pass &&", New: "return ev.Verdict != checks.Fail &&"},
+	{Name: "any pass resumes, however shallow", File: "screening.go", Old: "ev.Level >= enough", New: "(true || ev.Level >= enough)"},
+	{Name: "the prolog that found a soft fault is its retest", File: "suspect.go", Old: "		s.fault(f)\n		if s.asked {", New: "		s.fault(f)\n		if true {"},
+	{Name: "an earlier boot's fault takes the node", File: "any.go", Old: `return f.BootID != "" && f.BootID != n.BootID`, New: `return false && f.BootID != n.BootID`},
+	{Name: "an answer to an old question counts", File: "any.go", Old: `if s.Screen == "" || s.Screen != ScreenPending && s.Screen != ev.Screen {`, New: `if false {`},
+	{Name: "observe mode acts", File: "fault.go", Old: "	case policy.Observe:\n", New: "	case policy.Observe:\n		return true\n"},
+	{Name: "a foreign resume is answered for ever", File: "slurm.go", Old: "s.ForeignResumes > 1", New: "s.ForeignResumes > 100"},
+	{Name: "a reboot is a loss", File: "any.go", Old: "if s.State != Remediating || !s.at.Before(s.Deadline) {", New: "if true {"},
+	{Name: "silence revokes", File: "any.go", Old: "			s.Lost = true\n", New: "			s.Lost = true\n			s.revoke(\"silent\")\n"},
+	{Name: "a certificate outlives its boot", File: "any.go", Old: "			s.revoke(s.ended)\n", New: ""},
+	{Name: "a planned reset ends a job", File: "draining.go", Old: "|| s.Case.Planned ||", New: "||"},
 }
 
-// TestMutants runs this package's tests against each mutant, by an overlay of one file. It takes about a minute.
-func TestMutants(t *testing.T) {
-	if testing.Short() || os.Getenv("ASSAY_MUTANT") != "" {
-		t.Skip("long, and never within itself")
-	}
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			src, err := os.ReadFile(m.file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := strings.Count(string(src), m.old); n != 1 {
-				t.Fatalf("%s has %q %d times, want once: say the mutant anew", m.file, m.old, n)
-			}
-			dir := t.TempDir()
-			mutant := filepath.Join(dir, m.file)
-			if err := os.WriteFile(mutant, []byte(strings.Replace(string(src), m.old, m.new, 1)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			at, err := filepath.Abs(m.file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			overlay, err := json.Marshal(map[string]map[string]string{"Replace": {at: mutant}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command("go", "test", "-overlay", filepath.Join(dir, "overlay.json"), "-vet=off", "-failfast", "-run", "TestStories|TestWalk", "-rapid.nofailfile", "-rapid.shrinktime=0", ".")
-			cmd.Env = append(os.Environ(), "ASSAY_MUTANT=1")
-			out, err := cmd.CombinedOutput()
-			switch {
-			case err == nil:
-				t.Errorf("nothing tells it from the right machine: %q in place of %q", m.new, m.old)
-			case strings.Contains(string(out), "[build failed]"):
-				t.Errorf("does not build:\n%s", out)
-			}
-		})
-	}
-}
+// Each mutant changes one place of the source as it is.
+func TestMutantsAreSaid(t *testing.T) { byhand.Said(t, ".", mutants) }
+
+// TestMutants runs this package's stories and walk against each mutant. It takes about a minute.
+func TestMutants(t *testing.T) { byhand.Run(t, ".", mutants, "-run", "TestStories|TestWalk") }

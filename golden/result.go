@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"fmt"
 	"slices"
 )
 
@@ -50,6 +51,27 @@ type Stage struct {
 	Canary  Canary  `json:"canary"`
 	Retests []Rerun `json:"retests,omitempty"`
 	Seconds float64 `json:"seconds"`
+	Slow    float64 `json:"slow,omitempty"` // seconds that a launch took, when that is longer than the suite allows
+	Runs    int     `json:"runs,omitempty"` // more runs, with other seeds, that gave the golden on every SM; Seconds holds them too
+}
+
+// Add takes in a stage and reports whether it stands by itself. A clean run of a kernel that was clean before, with another
+// seed, only counts there: a suite that runs for an hour must not take gigabytes to tell.
+func (r *Result) Add(s Stage) bool {
+	clean := func(s Stage) bool { return s.Skip == "" && s.Slow == 0 && s.Gap(r.GPU.SMs) == "" }
+	if clean(s) {
+		for i := range r.Stages {
+			if o := &r.Stages[i]; o.Kernel == s.Kernel && o.Digest == s.Digest && clean(*o) {
+				o.Runs, o.Seconds = o.Runs+1, o.Seconds+s.Seconds
+				return false
+			}
+		}
+	}
+	if i := slices.IndexFunc(r.Stages, func(o Stage) bool { return o.Skip != "" && o.Kernel == s.Kernel && s.Skip != "" }); i >= 0 {
+		return false // it does not apply, whatever the seed
+	}
+	r.Stages = append(r.Stages, s)
+	return true
 }
 
 // An SM is what one SM gave. Only those that a block claimed and finished are listed.
@@ -69,6 +91,7 @@ type Mismatch struct {
 	Digest  string  `json:"digest"`  // of all words of the block
 	Reread  bool    `json:"reread"`  // a second copy from the device was the same
 	Inputs  bool    `json:"inputs"`  // the inputs were intact after the run
+	Cores   []int   `json:"cores"`   // of the host's CPU, that computed the golden anew
 	Where   *Origin `json:"where,omitempty"`
 }
 
@@ -90,6 +113,25 @@ type Origin struct {
 	Expected  uint32 `json:"expected"`
 	Got       uint32 `json:"got"`
 	Threads   int    `json:"threads"` // wrong after that step
+
+	Operands []uint32 `json:"operands,omitempty"` // the thread's state before that step
+	Stuck    *Stuck   `json:"stuck,omitempty"`    // the single stuck bit that explains every wrong word; nil: none does
+}
+
+// A Stuck is one bit of a unit's result that is always the same, in the origin's partition.
+type Stuck struct {
+	Unit string `json:"unit"` // as in fault files: tensor16
+	Lane string `json:"lane"` // a number, "quad:n" or "all"
+	Bit  int    `json:"bit"`  // of the unit's result, 0 the lowest
+	At   int    `json:"at"`   // 0 or 1
+}
+
+func (s Stuck) String() string {
+	lane := "lane " + s.Lane
+	if s.Lane == "all" {
+		lane = "all lanes"
+	}
+	return fmt.Sprintf("bit %d of %s stuck at %d in %s", s.Bit, s.Unit, s.At, lane)
 }
 
 // A Canary is a planted error and what became of it.

@@ -2,7 +2,9 @@ package golden
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/assay-gpu/assay/golden/kernels"
 )
@@ -14,30 +16,40 @@ type Suite struct {
 	Kernels []string // IDs, in the order in which they find the most in a time that may be cut short
 	Seeds   int      // seeds of each kernel in one run; they rotate from run to run
 	Rounds  int      // times that the whole list is run
+
+	Hot      []string      // those of Kernels that load all pipes at once
+	HotShare float64       // of the time given, in which they run again and again before the rest does
+	Launch   time.Duration // the longest that one launch may take; 0: any
+	Bytes    int           // the most device memory that one kernel may hold; 0: any
 }
 
 // Suites gives every suite. In each, the kernels that load all pipes at once come first, so that a cut-off loses the least.
 func Suites() []Suite {
-	return []Suite{
-		{Name: "prolog", Does: "before a job: every kernel, one seed", Kernels: order(), Seeds: 1, Rounds: 1},
-		{Name: "epilog", Does: "after a job, while the GPU is hot: every kernel, two seeds", Kernels: order(), Seeds: 2, Rounds: 1},
-		{Name: "idle", Does: "beside no job, rotating: every kernel, one seed, in launches under 20 ms", Kernels: order(), Seeds: 1, Rounds: 1},
-		{Name: "soak", Does: "in maintenance: every kernel, all seeds", Kernels: order(), Seeds: Seeds, Rounds: 1},
-		{Name: "intake", Does: "a new or repaired GPU: every kernel, all seeds, twice", Kernels: order(), Seeds: Seeds, Rounds: 2},
+	all, hot := order()
+	suites := []Suite{
+		{Name: "prolog", Does: "before a job: every kernel, one seed; those that load all pipes until half the time is gone", Seeds: 1, Rounds: 1, HotShare: 0.5},
+		{Name: "epilog", Does: "after a job, while the GPU is hot: every kernel, two seeds; likewise", Seeds: 2, Rounds: 1, HotShare: 0.5},
+		{Name: "idle", Does: "beside no job, rotating: every kernel, one seed, in launches of 20 ms at most", Seeds: 1, Rounds: 1, Launch: 20 * time.Millisecond, Bytes: 2 << 30},
+		{Name: "soak", Does: "in maintenance: every kernel, all seeds, for as long as it is told to", Seeds: Seeds, Rounds: 1},
+		{Name: "intake", Does: "a new or repaired GPU: every kernel, all seeds, twice", Seeds: Seeds, Rounds: 2},
 	}
+	for i := range suites {
+		suites[i].Kernels, suites[i].Hot = all, hot
+	}
+	return suites
 }
 
-// order is tensor cores first (most area, most power), then the rest in the suite's order.
-func order() []string {
-	var first, rest []string
+// order is tensor cores first (most area, most power), then the rest in the suite's order. hot are the first.
+func order() (all, hot []string) {
+	var rest []string
 	for _, k := range kernels.All() {
 		if strings.Contains(k.Probe, "mma") {
-			first = append(first, k.ID)
+			hot = append(hot, k.ID)
 		} else {
 			rest = append(rest, k.ID)
 		}
 	}
-	return append(first, rest...)
+	return slices.Concat(hot, rest), hot
 }
 
 // LookupSuite gives a suite by its name.

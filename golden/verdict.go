@@ -121,6 +121,9 @@ func (s Stage) describe(m SM) string {
 	text := fmt.Sprintf("%s gave a wrong result on SM %d: %d of %d words", s.Kernel, m.SM, m.Mismatch.Words, s.Words)
 	if o := m.Mismatch.Where; o != nil {
 		text += fmt.Sprintf("; first at step %d, partition %d, lane %d, bits %08x", o.Step, o.Partition, o.Lane, o.Expected^o.Got)
+		if o.Stuck != nil {
+			text += "; explained by " + o.Stuck.String()
+		}
 	}
 	same := 0
 	for _, r := range s.Retests {

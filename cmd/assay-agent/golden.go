@@ -66,7 +66,8 @@ func explainKernels(w io.Writer) error {
 type goldenFlags struct {
 	suite, size, library, sim string
 	seed                      int
-	kernels                   []string
+	kernels, first            []string
+	within, lasting           time.Duration
 }
 
 func (f *goldenFlags) add(c *cobra.Command) {
@@ -75,11 +76,14 @@ func (f *goldenFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.library, "library", "libcuda.so.1", "CUDA driver `LIBRARY` to load")
 	c.Flags().IntVar(&f.seed, "seed", -1, "first `SEED`, 0 to 63 (default: at random)")
 	c.Flags().StringSliceVar(&f.kernels, "kernel", nil, "only these `KERNELS` of the suite")
+	c.Flags().StringSliceVar(&f.first, "first", nil, "`KERNELS` of the suite to run first, as those that once caught a device")
+	c.Flags().DurationVar(&f.within, "within", 0, "`TIME` the run may take (default: by suite)")
+	c.Flags().DurationVar(&f.lasting, "for", 0, "go round and round the suite for this `TIME`")
 }
 
 // options checks the flags, all of them, and makes a child's options of them.
 func (f *goldenFlags) options() (worker.Options, error) {
-	o := worker.Options{Library: f.library, Seed: f.seed}
+	o := worker.Options{Library: f.library, Seed: f.seed, Within: f.within, For: f.lasting}
 	var faults []error
 	note := func(err error) {
 		if err != nil {
@@ -110,6 +114,16 @@ func (f *goldenFlags) options() (worker.Options, error) {
 		}
 		o.Kernels = append(o.Kernels, k.ID)
 	}
+	for _, name := range f.first {
+		k, ok := kernels.Lookup(name)
+		if !ok {
+			note(fmt.Errorf("--first %q: no such kernel; golden list shows all", name))
+		}
+		o.First = append(o.First, k.ID)
+	}
+	if f.within < 0 || f.lasting < 0 {
+		note(fmt.Errorf("--within %s, --for %s: want times above 0", f.within, f.lasting))
+	}
 	return o, usage(errors.Join(faults...))
 }
 
@@ -123,6 +137,10 @@ func (f *goldenFlags) command(o worker.Options, more ...string) []string {
 	if o.Kernels != nil {
 		args = append(args, "--kernel", strings.Join(o.Kernels, ","))
 	}
+	if len(o.First) > 0 {
+		args = append(args, "--first", strings.Join(o.First, ","))
+	}
+	args = append(args, "--within", o.Within.String(), "--for", o.For.String())
 	return append(args, more...)
 }
 
@@ -156,14 +174,18 @@ func newGoldenRun() *cobra.Command {
 	var f goldenFlags
 	var only []string
 	var asJSON, simulated bool
-	var within time.Duration
+	var replay string
 	c := &cobra.Command{
 		Use: "run", Short: "Run a suite on every SM of every GPU and compare every word", Args: usageArgs(cobra.NoArgs),
 		Long: "Run starts one process a GPU, has each golden kernel run on every SM, and compares every word with what the CPU reference says.\n" +
 			"A missing library, no GPU, any CUDA error and a timeout leave the GPU unknown: exit 2. A wrong result is exit 1 when its kernel\n" +
 			"is of grade prod for the GPU's compute capability, and is watched otherwise.",
-		Example: "  assay-agent golden run\n  assay-agent golden run --sim /tmp/gpu001 --seed 7",
+		Example: "  assay-agent golden run\n  assay-agent golden run --sim /tmp/gpu001 --seed 7\n  assay-agent golden run --suite soak --for 1h --first k18_mma_f16",
 		RunE: func(c *cobra.Command, _ []string) error {
+			again, err := f.replay(c, replay)
+			if err != nil {
+				return usage(err)
+			}
 			o, err := f.options()
 			if err != nil {
 				return err
@@ -173,13 +195,13 @@ func newGoldenRun() *cobra.Command {
 					return err
 				}
 			}
-			return goldenRun(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), &f, o, only, within, asJSON, simulatedGrades(simulated))
+			return goldenRun(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), &f, o, only, again, asJSON, simulatedGrades(simulated))
 		},
 	}
 	f.add(c)
 	c.Flags().StringVar(&f.sim, "sim", "", "run on the simulated node in `DIR`")
 	c.Flags().StringSliceVar(&only, "gpu", nil, "only these GPUs: `UUIDS` or indices")
-	c.Flags().DurationVar(&within, "within", 0, "`TIME` the run may take (default: by suite)")
+	c.Flags().StringVar(&replay, "replay", "", "run what a report names as `REPLAY` again, and say whether it is wrong again")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one result a GPU, as JSON lines")
 	c.Flags().BoolVar(&simulated, "trust-simulated", false, "let kernels count as of grade prod on simulated GPUs")
 	return c
@@ -203,11 +225,12 @@ func suiteTime(s golden.Suite) time.Duration {
 
 const (
 	stageTime = 20 * time.Second
-	stopGrace = 10 * time.Second
+	stopTerm  = time.Second
+	stopKill  = 10 * time.Second
 	stuckTime = 60 * time.Second
 )
 
-func goldenRun(ctx context.Context, stdout, stderr io.Writer, f *goldenFlags, o worker.Options, only []string, within time.Duration, asJSON bool, grades golden.Grades) error {
+func goldenRun(ctx context.Context, stdout, stderr io.Writer, f *goldenFlags, o worker.Options, only []string, again *golden.Replay, asJSON bool, grades golden.Grades) error {
 	listing, cancel := context.WithTimeoutCause(ctx, stageTime, fmt.Errorf("the driver did not answer within %s", stageTime))
 	defer cancel()
 	ds, err := worker.Devices(listing, f.command(o, "--list"))
@@ -218,10 +241,12 @@ func goldenRun(ctx context.Context, stdout, stderr io.Writer, f *goldenFlags, o 
 	if err != nil {
 		return usage(err)
 	}
+	within := o.Within
 	if within == 0 {
 		within = suiteTime(o.Suite)
 	}
-	p := worker.Parent{Command: f.command(o), Stage: min(stageTime, within), Total: within, Grace: stopGrace, Killed: stuckTime}
+	within = max(within, o.For+o.For/4)
+	p := worker.Parent{Command: f.command(o), Stage: min(stageTime, within), Total: within, Term: stopTerm, Kill: stopKill, Killed: stuckTime}
 	results, stuck := p.Run(ctx, uuids)
 	verdict := golden.Verified
 	enc := json.NewEncoder(stdout)
@@ -240,6 +265,9 @@ func goldenRun(ctx context.Context, stdout, stderr io.Writer, f *goldenFlags, o 
 	if stuck != nil {
 		fmt.Fprintf(stderr, "assay-agent: %v\n", stuck)
 		return &exitError{code: exitFault}
+	}
+	if again != nil {
+		return sayReplay(stdout, *again, results, asJSON)
 	}
 	switch {
 	case len(results) > 0 && verdict == golden.Verified:

@@ -98,7 +98,7 @@ func writeWrong(b *strings.Builder, r golden.Result, s golden.Stage, sm golden.S
 	} else {
 		b.WriteString("- operands and the expected digest: not computed, this program has other code, or another size, for this kernel\n")
 	}
-	fmt.Fprintf(b, "\nThe same again, on this GPU%s:\n\n    %s\n\n", either(r.GPU.Simulated, " (with --sim and its directory)", ""), Reproducer(r, s))
+	fmt.Fprintf(b, "\nThe same again, on this GPU%s:\n\n    %s\n\n", either(r.GPU.Simulated, " (with --sim and its directory)", ""), Reproducer(r, s, sm))
 }
 
 func writeOften(b *strings.Builder, s golden.Stage, sm int) {
@@ -145,6 +145,11 @@ func writeOrigin(b *strings.Builder, k kernels.Kernel, s golden.Stage, size gold
 		fmt.Fprintf(b, " %08x", x[i])
 	}
 	fmt.Fprintf(b, "\n- result: word %d after the step: expected %08x, got %08x, differing in %08x (as the step has rotated it)\n", o.Word, o.Expected, o.Got, o.Expected^o.Got)
+	if o.Stuck != nil {
+		fmt.Fprintf(b, "- explained, in every word of the block, by: %s\n", line(o.Stuck.String()))
+	} else {
+		b.WriteString("- no single stuck bit of the units that the step uses explains it\n")
+	}
 }
 
 // writeGaps lists what the run does not speak for.
@@ -171,15 +176,16 @@ func writeGaps(b *strings.Builder, r golden.Result) {
 	b.WriteByte('\n')
 }
 
-// Reproducer is the command that runs one stage again: kernel, seed and size fix every operand.
-func Reproducer(r golden.Result, s golden.Stage) string {
-	return fmt.Sprintf("assay-agent golden run --gpu %s --suite prolog --size %s --kernel %s --seed %d", quote(r.GPU.UUID), quote(r.Size), quote(s.Kernel), s.Seed)
+// Reproducer is the command that runs what was wrong again: code, size and seed fix every operand, and the command compares
+// what it sees with what was seen.
+func Reproducer(r golden.Result, s golden.Stage, sm golden.SM) string {
+	return fmt.Sprintf("assay-agent golden run --gpu %s --replay %s", quote(r.GPU.UUID), quote(golden.ReplayOf(r, s, sm).String()))
 }
 
 // quote makes a shell word of text that may come from anywhere.
 func quote(s string) string {
 	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '=' || c == ','
 	}
 	if s != "" && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0 {
 		return s

@@ -101,7 +101,7 @@ func TestWhatIsNotKnownIsNotInvented(t *testing.T) {
 		{"a thread that is none", func(r *golden.Result) { r.Stages[0].SMs[2].Mismatch.Where.Thread = 128 }, "where it began: not known"},
 		{"an old result", func(r *golden.Result) { r.Stages[0].SMs[2].Mismatch.Digest = "" }, "got not recorded"},
 		{"other words when read again", func(r *golden.Result) { r.Stages[0].SMs[2].Mismatch.Reread = false }, "read again from the device: other words; inputs after the run: intact"},
-		{"a UUID that would be a command", func(r *golden.Result) { r.GPU.UUID = "x; rm\n -rf 'y" }, `--gpu 'x; rm -rf '\''y' --suite`},
+		{"a UUID that would be a command", func(r *golden.Result) { r.GPU.UUID = "x; rm\n -rf 'y" }, `--gpu 'x; rm -rf '\''y' --replay`},
 		{"an early end", func(r *golden.Result) { r.Err, r.Blame = "no context", golden.BlameSetup }, "the run: no context (speaks against the setup)"},
 		{"nothing at all", func(r *golden.Result) { *r = golden.Result{} }, "not tested\n\nno kernel ran."},
 	} {

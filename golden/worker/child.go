@@ -3,9 +3,11 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"syscall"
 	"time"
@@ -22,6 +24,29 @@ type Options struct {
 	Size    golden.Size
 	Seed    int      // the first seed; later ones follow, modulo golden.Seeds
 	Kernels []string // only these; nil for all of the suite
+	First   []string // of the suite, those to run first: they once caught a device
+
+	Within time.Duration // that the run is given, of which the suite's hot share is spent on heat; 0: none
+	For    time.Duration // that the run is to last, whole rounds of the suite; 0: as long as they take
+}
+
+// Flag is the environment variable that has a child watch its standard input: its end, or a byte, is the flag on which it
+// stops between launches.
+const Flag = "ASSAY_GOLDEN_STOP"
+
+// errFlag is why a child stopped.
+var errFlag = errors.New("the stop flag was raised")
+
+// watch gives a context that ends when the flag is raised.
+func watch(ctx context.Context, flag io.Reader) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if os.Getenv(Flag) != "" {
+		go func() {
+			_, _ = flag.Read(make([]byte, 1)) // however it ends, somebody wants the GPU
+			cancel(errFlag)
+		}()
+	}
+	return ctx, cancel
 }
 
 // A line is one line of a child's output.
@@ -37,6 +62,8 @@ func Child(ctx context.Context, w io.Writer, o Options) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	started := time.Now()
+	ctx, cancel := watch(ctx, os.Stdin)
+	defer cancel(nil)
 	out := json.NewEncoder(w)
 	r := golden.Result{Suite: o.Suite.Name, Size: o.Size.Name}
 	err := run(ctx, o, &r, func(l line) { _ = out.Encode(l) })
@@ -115,37 +142,33 @@ func run(ctx context.Context, o Options, r *golden.Result, say func(line)) error
 	if err != nil {
 		return err
 	}
-	t := tester{dev: dev, gpu: d, size: o.Size, optIn: shared, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
-	for range max(o.Suite.Rounds, 1) {
-		for n := range max(o.Suite.Seeds, 1) {
-			for _, id := range chosen(o) {
-				if err := context.Cause(ctx); err != nil {
-					return fmt.Errorf("stopped: %w", err)
-				}
-				k, ok := kernels.Lookup(id)
-				if !ok {
-					return fmt.Errorf("no kernel %q", id)
-				}
-				s, err := t.stage(k, (o.Seed+n)%golden.Seeds)
-				if t.host != "" {
-					r.Blame = golden.BlameHost
-				}
-				r.Stages = append(r.Stages, s)
-				say(line{Stage: &s})
-				if err != nil {
-					return err
-				}
-			}
+	t := tester{dev: dev, gpu: d, suite: o.Suite, size: o.Size, optIn: shared, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		stopped: func() error { return context.Cause(ctx) }, say: func(s golden.Stage) { say(line{Stage: &s}) }}
+	started := time.Now()
+	o.plan(func() time.Duration { return time.Since(started) }, func(id string, seed int) bool {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("stopped: %w", cause)
+			return false
 		}
+		k, ok := kernels.Lookup(id)
+		if !ok {
+			err = fmt.Errorf("no kernel %q", id)
+			return false
+		}
+		s, failed := t.stage(k, seed)
+		if t.host != "" {
+			r.Blame = golden.BlameHost
+		}
+		err = failed
+		if r.Add(s) {
+			say(line{Stage: &s})
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
 	}
 	return dev.End()
-}
-
-func chosen(o Options) []string {
-	if o.Kernels != nil {
-		return o.Kernels
-	}
-	return o.Suite.Kernels
 }
 
 // List gives the GPUs that this process may see.

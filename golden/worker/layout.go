@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/assay-gpu/assay/golden"
 	"github.com/assay-gpu/assay/golden/cuda"
@@ -84,6 +85,15 @@ func guard(key uint64) []uint32 {
 	return g
 }
 
+// bytes is how much device memory the buffers take.
+func (l *layout) bytes() int {
+	n := 0
+	for _, b := range []buffer{l.out, l.in, l.claim, l.where} {
+		n += 4 * (b.words + 2*guardWords)
+	}
+	return n
+}
+
 func (l *layout) free() error {
 	for _, b := range []buffer{l.out, l.in, l.claim, l.where} {
 		if b.at == 0 {
@@ -131,6 +141,10 @@ func (t *tester) cover(l *layout, seed, steps int, c canary) (*outcome, error) {
 		}
 	}
 	for range launches {
+		if err := t.stopped(); err != nil {
+			return nil, fmt.Errorf("stopped: %w", err)
+		}
+		began := time.Now()
 		err := l.f.Launch(2*t.gpu.SMs, t.size.Threads, l.shared, l.out.data(), l.in.data(), l.claim.data(), l.where.data(),
 			uint32(l.slots), uint32(t.gpu.SMs), uint32(steps), o.launch, c.slot, c.thread, c.step, c.mask)
 		if err != nil {
@@ -139,6 +153,7 @@ func (t *tester) cover(l *layout, seed, steps int, c canary) (*outcome, error) {
 		if err := t.dev.Sync(); err != nil {
 			return nil, err
 		}
+		t.longest = max(t.longest, time.Since(began))
 		if err := l.collect(o); err != nil {
 			return nil, err
 		}

@@ -9,18 +9,22 @@ import (
 	"github.com/assay-gpu/assay/golden"
 	"github.com/assay-gpu/assay/golden/cuda"
 	"github.com/assay-gpu/assay/golden/kernels"
-	"github.com/assay-gpu/assay/golden/ref"
 )
 
 // A tester runs stages on one GPU.
 type tester struct {
 	dev      *cuda.Device
 	gpu      golden.Device
+	suite    golden.Suite
 	size     golden.Size
 	optIn    int // bytes of shared memory a block may have
 	rng      *rand.Rand
 	launches uint32
 	host     string // why the CPU is not to be trusted
+	longest  time.Duration
+
+	stopped func() error       // why nothing more is to be launched; nil: go on
+	say     func(golden.Stage) // tells of a stage as it stands, before what may take long or be cut off
 }
 
 // stage runs one kernel with one seed. An error ends the run: the context may be gone. It is also in the stage.
@@ -55,6 +59,7 @@ func (t *tester) stage(k kernels.Kernel, seed int) (s golden.Stage, err error) {
 		}
 	}()
 	s.Code = "jit"
+	t.longest = 0
 	l, err := t.layout(k, f)
 	if cuda.Code(err) == cuda.OutOfMemory {
 		s.Err = err.Error() // other kernels need less
@@ -72,8 +77,15 @@ func (t *tester) stage(k kernels.Kernel, seed int) (s golden.Stage, err error) {
 		}
 	}()
 	s.Words = k.Words * t.size.Threads
+	if t.suite.Bytes > 0 && l.bytes() > t.suite.Bytes {
+		s.Err = fmt.Sprintf("it needs %d MiB; suite %s may hold %d MiB", l.bytes()>>20, t.suite.Name, t.suite.Bytes>>20)
+		return s, nil
+	}
 	if err := t.first(l, &s, seed, want); err != nil {
 		return s, err
+	}
+	if m := t.suite.Launch; m > 0 && t.longest > m && !t.gpu.Simulated {
+		s.Slow = t.longest.Seconds()
 	}
 	return s, t.plant(l, &s, seed, want)
 }
@@ -112,20 +124,21 @@ func (t *tester) first(l *layout, s *golden.Stage, seed int, want golden.Digest)
 		s.Err = o.fault
 	}
 	if worst >= 0 {
+		t.say(*s) // what follows may be cut off
 		return t.confirm(l, s, &s.SMs[worst], seed)
 	}
 	return nil
 }
 
 // examine looks at a block whose digest is not the golden's: is the output the same when read again, are the inputs what
-// they were, and does this CPU know better? nil means that the CPU is at fault.
+// they were, and do two cores of this CPU know better? nil means that the CPU is at fault.
 func (t *tester) examine(l *layout, o *outcome, b blockOut, seed int, want golden.Digest) (*golden.Mismatch, error) {
-	ref := ref.Block(l.k.ID, uint64(seed), t.size.Threads, t.size.Steps(l.k))
-	if got := golden.DigestOf(ref); got != want {
-		t.host = fmt.Sprintf("this CPU computes %s for %s, seed %d, where the embedded golden is %s", got, l.k.ID, seed, want)
+	block, cores, err := recompute(l.k.ID, seed, t.size.Threads, t.size.Steps(l.k), want)
+	if err != nil {
+		t.host = err.Error()
 		return nil, nil
 	}
-	m := golden.Compare(b.words, ref, t.size.Threads)
+	m := golden.Compare(b.words, block, t.size.Threads)
 	if m == nil {
 		t.host = fmt.Sprintf("this CPU gave two digests for one output of %s, seed %d", l.k.ID, seed)
 		return nil, nil
@@ -134,7 +147,7 @@ func (t *tester) examine(l *layout, o *outcome, b blockOut, seed int, want golde
 	if err != nil {
 		return nil, err
 	}
-	m.Digest = golden.DigestOf(b.words).String()
+	m.Digest, m.Cores = golden.DigestOf(b.words).String(), cores
 	m.Reread, m.Inputs = slices.Equal(again, b.words), o.inputs
 	return m, nil
 }
@@ -166,35 +179,6 @@ func (t *tester) confirm(l *layout, s *golden.Stage, sm *golden.SM, seed int) er
 		return nil // SM and lane only: bisection needs a fault that comes back
 	}
 	return t.bisect(l, sm, seed)
-}
-
-// bisect runs with fewer and fewer steps until the first wrong one is known, and looks at that.
-func (t *tester) bisect(l *layout, sm *golden.SM, seed int) error {
-	at := func(steps int) (*golden.Mismatch, error) {
-		o, err := t.cover(l, seed, steps, noCanary)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range o.blocks {
-			if b.slot == sm.SM && b.end == b.slot {
-				return golden.Compare(b.words, ref.Block(l.k.ID, uint64(seed), t.size.Threads, steps), t.size.Threads), nil
-			}
-		}
-		return nil, nil
-	}
-	n, err := golden.FirstWrong(t.size.Steps(l.k), func(steps int) (bool, error) {
-		m, err := at(steps)
-		return m != nil, err
-	})
-	if err != nil {
-		return err
-	}
-	m, err := at(n)
-	if err != nil || m == nil {
-		return err // gone again: not localised
-	}
-	sm.Mismatch.Where = golden.Locate(m, n)
-	return nil
 }
 
 // plant runs once more with one word of one thread struck at the last step, and looks whether that, and only that, is

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -107,7 +108,7 @@ func node(t *testing.T, n fakecuda.Node) Parent {
 		}
 	}
 	t.Setenv("ASSAY_SIM_DIR", dir)
-	return Parent{Command: []string{exe, "child", library(t)}, Stage: 30 * time.Second, Total: time.Minute, Grace: 2 * time.Second, Killed: 10 * time.Second}
+	return Parent{Command: []string{exe, "child", library(t)}, Stage: 30 * time.Second, Total: time.Minute, Term: time.Second, Kill: 2 * time.Second, Killed: 10 * time.Second}
 }
 
 var simulated = golden.Grades{Simulated: true, Records: []golden.Record{{Digest: "*", Capability: 90, Simulated: true, By: "test"}}}
@@ -142,8 +143,12 @@ func TestAStuckBitIsFoundAndLocated(t *testing.T) {
 	if v.Outcome != golden.Wrong || !v.Hard || v.SM != 2 || v.Kernel != "k18_mma_f16" {
 		t.Fatalf("%+v\n%s", v, r.Err)
 	}
-	if w := v.Where; w == nil || w.Partition != 1 || w.Lane != 9 || w.Threads != 1 || w.Expected == w.Got {
-		t.Errorf("located at %+v", v.Where)
+	w := v.Where
+	if w == nil || w.Partition != 1 || w.Lane != 9 || w.Threads != 1 || w.Expected == w.Got || len(w.Operands) != 10 {
+		t.Fatalf("located at %+v", w)
+	}
+	if want := (golden.Stuck{Unit: "tensor16", Lane: "9", Bit: 10, At: 1}); w.Stuck == nil || *w.Stuck != want {
+		t.Errorf("explained by %v, want %v", w.Stuck, want)
 	}
 	for _, s := range r.Stages {
 		for _, m := range s.SMs {
@@ -202,7 +207,7 @@ func TestWhatDoesNotRunIsNotTested(t *testing.T) {
 	}
 	t.Run("a kernel that hangs", func(t *testing.T) {
 		p := node(t, fakecuda.Node{Driver: "550.54.15", GPUs: []fakecuda.GPU{hang}})
-		p.Stage, p.Grace = 700*time.Millisecond, 300*time.Millisecond
+		p.Stage, p.Term, p.Kill = 700*time.Millisecond, 100*time.Millisecond, 300*time.Millisecond
 		started := time.Now()
 		rs, err := p.Run(t.Context(), []string{uuid})
 		if v := golden.Judge(rs[0], simulated); err != nil || v.Outcome != golden.NotTested || !strings.Contains(v.Reason, "a call or a kernel hangs") || time.Since(started) > 8*time.Second {
@@ -240,7 +245,7 @@ func TestAChildThatSaysNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Parent{Command: []string{exe, "deaf"}, Stage: 200 * time.Millisecond, Total: time.Minute, Grace: 200 * time.Millisecond, Killed: 10 * time.Second}
+	p := Parent{Command: []string{exe, "deaf"}, Stage: 200 * time.Millisecond, Total: time.Minute, Term: 100 * time.Millisecond, Kill: 200 * time.Millisecond, Killed: 10 * time.Second}
 	rs, err := p.Run(t.Context(), []string{uuid})
 	if err != nil || rs[0].GPU.UUID != "GPU-deaf" || !strings.Contains(rs[0].Err, "no word") {
 		t.Errorf("%+v, %v", rs, err)
@@ -256,6 +261,46 @@ func TestAChildThatSaysNothing(t *testing.T) {
 	rs, err = p.Run(ctx, []string{uuid})
 	if err != nil || !strings.Contains(rs[0].Err, "stopped: a job has come") {
 		t.Errorf("%+v, %v", rs, err)
+	}
+}
+
+// Who asked for the GPU does not wait for a child that ignores its flag; the child is ended all the same.
+func TestAChildThatIgnoresItsFlagIsLeftAndEnded(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	p := Parent{Command: []string{exe, "deaf"}, Stage: time.Minute, Total: time.Minute, Term: 200 * time.Millisecond, Kill: 700 * time.Millisecond,
+		Killed: 30 * time.Second, Leave: 300 * time.Millisecond, Ended: func(_ string, err error) { ended <- err }}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(fmt.Errorf("a job has come")) })
+	rs, err := p.Run(ctx, []string{uuid})
+	var alive *AliveError
+	if !errors.As(err, &alive) || alive.GPU != uuid || !strings.Contains(rs[0].Err, "a job has come") {
+		t.Fatalf("%+v, %v", rs[0], err)
+	}
+	if syscall.Kill(alive.PID, 0) != nil {
+		t.Error("it was killed before its time")
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if syscall.Kill(alive.PID, 0) == nil {
+		t.Error("it lives on")
+	}
+}
+
+// A child that hears the flag stops between launches and says what it had.
+func TestAChildStopsOnItsFlag(t *testing.T) {
+	p := node(t, fakecuda.Node{Driver: "550.54.15", GPUs: []fakecuda.GPU{healthy()}})
+	p.Term, p.Kill = 30*time.Second, time.Minute // no signal: the flag alone
+	ctx, cancel := context.WithCancelCause(t.Context())
+	p.Ended = func(string, error) {}
+	time.AfterFunc(400*time.Millisecond, func() { cancel(fmt.Errorf("a job has come")) })
+	rs, err := p.Run(ctx, []string{uuid})
+	if err != nil || rs[0].Err != "stopped: a job has come" || rs[0].Seconds == 0 {
+		t.Errorf("%q, %.1f s, %v", rs[0].Err, rs[0].Seconds, err)
 	}
 }
 

@@ -41,6 +41,15 @@ func wrong(t *testing.T) golden.Result {
 	}
 }
 
+func k01(t *testing.T) kernels.Kernel {
+	t.Helper()
+	k, ok := kernels.Lookup("K1")
+	if !ok {
+		t.Fatal("no K1")
+	}
+	return k
+}
+
 func TestTheReportSaysWhatWhereHowOften(t *testing.T) {
 	text := Text(wrong(t), "gpu0.svg")
 	for _, want := range []string{
@@ -54,7 +63,8 @@ func TestTheReportSaysWhatWhereHowOften(t *testing.T) {
 		"where it began: step 2 of 64, partition 1, lane 9 (thread 41); 1 threads wrong after it",
 		"result: word 0 after the step: expected 00000010, got 00000030, differing in 00000020",
 		"got 0123\n",
-		"assay-agent golden run --gpu GPU-1 --suite prolog --size reduced --kernel k01_imad --seed 7\n",
+		"assay-agent golden run --gpu GPU-1 --replay kernel=k01_imad,code=" + golden.KernelDigest(k01(t)) + ",size=reduced,seed=7,sm=2,step=2,thread=41,word=0,expected=00000010,got=00000030\n",
+		"- no single stuck bit of the units that the step uses explains it\n",
 		"k18_mma_f16: does not apply: needs compute capability 8.0",
 		"k01_imad: 3 of 4 SMs verified",
 	} {

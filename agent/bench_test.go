@@ -28,8 +28,9 @@ func BenchmarkJudgeQuick(b *testing.B) {
 // BenchmarkSight is one line of the kernel log that holds an XID.
 func BenchmarkSight(b *testing.B) {
 	rec := KernelRecord{Line: lineXID79}
+	var seen []sighting
 	for b.Loop() {
-		if _, ok := sight(rec); !ok {
+		if seen = sight(seen[:0], rec); len(seen) != 1 {
 			b.Fatal("no event")
 		}
 	}

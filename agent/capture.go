@@ -66,11 +66,13 @@ func (c Capture) Judge(level checks.Level) SuiteResult {
 
 // kernelFindings are the kernel log's notable findings, each device and code once, with how often it was seen.
 func (c Capture) kernelFindings() []checks.Finding {
-	var events []catalog.LogEvent
+	var seen []sighting
 	for _, rec := range c.Kernel {
-		if s, ok := sight(rec); ok {
-			events = append(events, s.event)
-		}
+		seen = sight(seen, rec)
+	}
+	events := make([]catalog.LogEvent, len(seen))
+	for i, s := range seen {
+		events[i] = s.event
 	}
 	return notable(checks.Collapse(catalog.TakeBack(catalog.JudgeLog(events, c.known(), c.Tree, c.Policy))))
 }

@@ -257,9 +257,9 @@ func suite(t *testing.T, d *datadriven.TestData, s *State, r *HookRequest, what 
 
 func event(t *testing.T, line string) catalog.LogEvent {
 	t.Helper()
-	s, ok := sight(KernelRecord{Line: line, At: time.Unix(1_700_000_000, 0)})
-	if !ok {
-		t.Fatalf("no event in %q", line)
+	s := sight(nil, KernelRecord{Line: line, At: time.Unix(1_700_000_000, 0)})
+	if len(s) != 1 {
+		t.Fatalf("%d events in %q", len(s), line)
 	}
-	return s.event
+	return s[0].event
 }

@@ -74,11 +74,9 @@ func (a *Agent) readKernel(ctx context.Context) {
 		}
 		n := a.read.Add(1)
 		lost += rec.Lost
-		if s, ok := sight(rec); ok {
-			if len(batch) == 0 {
-				first = time.Now()
-			}
-			batch = append(batch, s)
+		seen := len(batch)
+		if batch = sight(batch, rec); seen == 0 && len(batch) > 0 {
+			first = time.Now()
 		}
 		if len(batch) == 0 && lost == 0 && n != 1 {
 			a.judged.Store(rec.Seq)
@@ -97,13 +95,15 @@ func (a *Agent) readKernel(ctx context.Context) {
 	}
 }
 
-// sight reads one record; false when it holds nothing of ours.
-func sight(rec KernelRecord) (sighting, bool) {
+// sight appends what one record says of ours; mostly that is nothing.
+func sight(to []sighting, rec KernelRecord) []sighting {
 	if rec.Foreign {
-		return sighting{}, false
+		return to
 	}
-	ev, ok := kernlog.Parse(rec.Line)
-	return sighting{rec.Seq, catalog.LogEvent{Event: ev, At: rec.At}}, ok
+	for ev := range kernlog.Events(rec.Line) {
+		to = append(to, sighting{rec.Seq, catalog.LogEvent{Event: ev, At: rec.At}})
+	}
+	return to
 }
 
 // takeKernel judges what the kernel log said, up to and including record upTo. It runs in the loop.

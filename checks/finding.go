@@ -69,9 +69,10 @@ type Finding struct {
 	BootID    string    `json:"boot_id,omitempty"`
 	Evidence  string    `json:"evidence,omitempty"` // the raw line or value judged
 
-	Cause int  `json:"-"` // the XID that the log line names as its cause; 0 when it names none. GroupIncidents reads it
-	Peer  bool `json:"-"` // it may be how this part sees another part's fault. GroupIncidents reads it
-	Back  bool `json:"-"` // the driver takes its verdict on this GPU back: what it asked for has been done
+	Of    string `json:"-"` // which of the subject's parts that no field names, such as a task or a disk; several, one a line. Also reads it
+	Cause int    `json:"-"` // the XID that the log line names as its cause; 0 when it names none. GroupIncidents reads it
+	Peer  bool   `json:"-"` // it may be how this part sees another part's fault. GroupIncidents reads it
+	Back  bool   `json:"-"` // the driver takes its verdict on this GPU back: what it asked for has been done
 }
 
 // HardFault reports whether the finding revokes a certificate: a hard Fail that is no consequence of another finding.

@@ -383,7 +383,7 @@ func (g *grouper) name(f Finding) string {
 }
 
 // Collapse merges repeats: of findings with the same boot, check, code, subject, verdict, action and incident it keeps
-// the first, with Count their number; it is the incident's root when one of them is. A flood of one line becomes one finding (NVSentinel 1120: 800,000 duplicates of 29).
+// the first, with Count their number and the parts that they name; it is the incident's root when one of them is. A flood of one line becomes one finding (NVSentinel 1120: 800,000 duplicates of 29).
 func Collapse(fs []Finding) []Finding {
 	type key struct {
 		boot, check, subject, incident string
@@ -400,6 +400,7 @@ func Collapse(fs []Finding) []Finding {
 		if i, ok := at[k]; ok {
 			out[i].Count = max(out[i].Count, 1) + n
 			out[i].Secondary = out[i].Secondary && f.Secondary
+			out[i].Also(f)
 			continue
 		}
 		at[k] = len(out)

@@ -340,3 +340,29 @@ func TestCollapse(t *testing.T) {
 		t.Errorf("the order changed: %+v", got)
 	}
 }
+
+// What is folded into one finding names each part that it is of, once, and of many the first.
+func TestCollapseNamesTheParts(t *testing.T) {
+	var fs []Finding
+	add := func(of ...string) {
+		for _, o := range of {
+			fs = append(fs, Finding{Check: "hostlog", Verdict: Fail, Action: Reboot, Of: o, Reason: o + " hangs"})
+		}
+	}
+	add("a", "a", "b", "", "a", "c", "b")
+	got := Collapse(fs)
+	if len(got) != 1 || got[0].Count != 7 || got[0].Reason != "a hangs; also b, c" {
+		t.Errorf("%+v", got)
+	}
+	again := Collapse(append(got, Collapse(fs)...))
+	if len(again) != 1 || again[0].Reason != "a hangs; also b, c" {
+		t.Errorf("folded twice: %+v", again)
+	}
+	add("d", "e", "f", "g", "h", "i", "j", "i")
+	if got := Collapse(fs); got[0].Reason != "a hangs; also b, c, d, e, f, g, h and others" {
+		t.Errorf("%q", got[0].Reason)
+	}
+	if got := Collapse([]Finding{{Reason: "x"}, {Reason: "y", Of: "y"}}); len(got) != 1 || got[0].Reason != "x" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 				b.WriteString("no event\n")
 				continue
 			}
-			fmt.Fprintf(&b, "%s %s by %q: %s", [...]string{"received", "found", "bit", "below"}[e.Kind], e.Device, e.Driver, e.Severity)
+			fmt.Fprintf(&b, "%s %s by %q: %s", [...]string{"received", "found", "bit", "below", "unrecovered"}[e.Kind], e.Device, e.Driver, e.Severity)
 			for _, kv := range []struct{ k, v string }{{"source", e.Source}, {"layer", e.Layer}, {"bit", e.Bit}} {
 				if kv.v != "" {
 					fmt.Fprintf(&b, " %s=%q", kv.k, kv.v)
@@ -57,6 +57,7 @@ func TestJudge(t *testing.T) {
 		{"a transaction is lost", Event{Device: gpu, Severity: NonFatal}, gpu, 1, checks.NotApplicable, checks.Watch, "gpu/" + gpu, "uncorrected, non-fatal PCIe error"},
 		{"too many are lost", Event{Device: gpu, Severity: NonFatal}, gpu, 2, checks.Fail, checks.Drain, "gpu/" + gpu, "uncorrected, non-fatal PCIe error: 2 within 1h, more than 1"},
 		{"the link is down", Event{Device: port, Severity: Fatal, Layer: "Transaction Layer"}, gpu, 1, checks.Fail, checks.Drain, "gpu/" + gpu, "fatal PCIe error on 0000:00:02.0 above it, Transaction Layer: the link is down"},
+		{"what the drivers make of an error says not how bad it was", Event{Device: port, Kind: Unrecovered}, gpu, 9, checks.NotApplicable, checks.Watch, "gpu/" + gpu, "PCIe error on 0000:00:02.0 above it: the drivers below could not recover"},
 		{"above no GPU that is known", Event{Device: port, Severity: Fatal}, "", 1, checks.Fail, checks.Drain, "node/" + port, "fatal PCIe error on 0000:00:02.0: the link is down"},
 		{"how bad cannot be told", Event{Device: gpu}, gpu, 999, checks.NotApplicable, checks.Watch, "gpu/" + gpu, "PCIe error"},
 	} {

@@ -41,8 +41,9 @@ func (s Severity) String() string {
 type Kind uint8
 
 const (
-	Received Kind = iota // the port has been told of an error; what it was may follow
-	Found                // the error itself
-	Bit                  // one name of an error found before
-	Below                // no handler in a device's driver: tells which device is below the port that spoke last
+	Received    Kind = iota // the port has been told of an error; what it was may follow
+	Found                   // the error itself
+	Bit                     // one name of an error found before
+	Below                   // no handler in a device's driver: tells which device is below the port that spoke last
+	Unrecovered             // the drivers below could not be brought back after the error found before
 )

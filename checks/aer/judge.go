@@ -8,6 +8,10 @@ import (
 	"github.com/assay-gpu/assay/checks/policy"
 )
 
+// NotRecovered is what the kernel says when not all drivers below a port took part in handling its error. The GPU's driver
+// never does (NVIDIA/open-gpu-kernel-modules 1229), so that it says nothing of how bad the error was: its severity does.
+const NotRecovered = "the drivers below could not recover"
+
 // Judge turns an error into a finding without time, node and boot id. gpu is the GPU on whose path it is, empty when that
 // is not known or not one; count is how many such errors there were within the policy's window, this one included.
 //
@@ -23,6 +27,9 @@ func Judge(e Event, gpu string, count int, p policy.AER) checks.Finding {
 		}
 	}
 	what := e.Severity.String() + where
+	if e.Kind == Unrecovered {
+		what += ": " + NotRecovered
+	}
 	if e.Layer != "" {
 		what += ", " + e.Layer
 	}

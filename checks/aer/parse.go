@@ -26,6 +26,8 @@ func Parse(line string) (Event, bool) {
 		at, e.Kind, ok = strings.LastIndex(line[:at], "device has"), Below, true
 	case find(line, "can't recover (no error_detected callback)", &at):
 		e.Kind, ok = Below, true
+	case find(line, "evice recovery failed", &at):
+		at, e.Kind, ok = at-1, Unrecovered, true
 	case find(line, "AER: ", &at):
 		ok = e.parseReceived(line[at+len("AER: "):])
 	case find(line, ":    [", &at):

@@ -71,30 +71,37 @@ func (l *LogFold) Add(message []byte, at time.Time, boot string) bool {
 		return true
 	}
 	line := string(message)
-	e, ok := kernlog.Parse(line)
-	if !ok {
-		return false
+	n := 0
+	var m remembered
+	keeps := false
+	for e := range kernlog.Events(line) {
+		n++
+		m, keeps = l.take(LogEvent{Event: e, At: at, Boot: boot})
 	}
-	ev := LogEvent{Event: e, At: at, Boot: boot}
-	if _, ok := e.(aer.Event); ok {
-		if l.path = append(l.path, ev); len(l.path) >= maxPath {
-			l.flush()
-		}
-		return true
-	}
-	l.flush()
-	fs := l.judge([]LogEvent{ev})
-	if byItsWords(e) && len(fs) <= 1 {
+	if n == 1 && keeps {
 		if len(l.memo) >= maxMemo {
 			clear(l.memo)
 		}
-		m := remembered{gives: len(fs) == 1}
-		if m.gives {
-			m.finding, m.key = fs[0], keyOf(fs[0])
-		}
 		l.memo[line] = m
 	}
-	return true
+	return n > 0
+}
+
+// take judges one event, and gives what to remember of its words; false when they say different things at other times.
+func (l *LogFold) take(ev LogEvent) (remembered, bool) {
+	if _, ok := ev.Event.(aer.Event); ok {
+		if l.path = append(l.path, ev); len(l.path) >= maxPath {
+			l.flush()
+		}
+		return remembered{}, false
+	}
+	l.flush()
+	fs := l.judge([]LogEvent{ev})
+	m := remembered{gives: len(fs) == 1}
+	if m.gives {
+		m.finding, m.key = fs[0], keyOf(fs[0])
+	}
+	return m, byItsWords(ev.Event) && len(fs) <= 1
 }
 
 // judge judges events and counts what they give.
@@ -137,6 +144,7 @@ func (l *LogFold) fold(f checks.Finding, key foldKey) {
 		if since >= 0 && since <= l.policy.Agent.IncidentGap.D() || len(l.kept) >= maxFold {
 			if s.last >= 0 {
 				l.kept[s.first].Count += f.Count
+				l.kept[s.first].Also(f)
 				l.kept[s.last].At = f.At
 			} else if len(l.kept) < maxFold {
 				s.last = len(l.kept)
@@ -144,6 +152,7 @@ func (l *LogFold) fold(f checks.Finding, key foldKey) {
 				l.open[key] = s
 			} else {
 				l.kept[s.first].Count += f.Count
+				l.kept[s.first].Also(f)
 			}
 			return
 		}
@@ -156,9 +165,10 @@ func (l *LogFold) fold(f checks.Finding, key foldKey) {
 	l.kept = append(l.kept, f)
 }
 
-// Findings gives what the log says, each finding once with its count, grouped into incidents, in the order of the log.
-func (l *LogFold) Findings() []checks.Finding {
+// Findings gives what the log says, each finding once with its count, grouped into incidents, in the order of the log. past
+// tells of which boots the log says that they are over.
+func (l *LogFold) Findings(past func(boot string) bool) []checks.Finding {
 	l.flush()
-	fs := TakeBack(append([]checks.Finding(nil), l.kept...))
+	fs := ofEarlierBoots(TakeBack(append([]checks.Finding(nil), l.kept...)), past)
 	return checks.Collapse(checks.GroupIncidents(fs, l.policy.Agent.IncidentGap.D(), l.policy.Agent.IncidentCause.D()))
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
@@ -28,6 +29,13 @@ func (l *Log) path(out []checks.Finding, ev aer.Event, at time.Time, byPCI map[s
 			f.Reason += "; " + ev.Bit
 		}
 		return out
+	case aer.Unrecovered:
+		if open {
+			if f := mine(); f != nil && !strings.Contains(f.Reason, aer.NotRecovered) {
+				f.Reason += "; " + aer.NotRecovered
+			}
+			return out
+		}
 	case aer.Below:
 		if ev.Driver != "nvidia" || !open {
 			return out

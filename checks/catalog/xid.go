@@ -13,7 +13,8 @@ func xidChecks() []Check {
 agent.incident_gap is one, and the log's line is what counts, since it has the text; an event that no line tells of, because the log
 cannot be read or has lost records, is judged by its number alone. The driver's own verdict (154) outranks the message's text, which outranks the
 number. A job's own faults (13, 31, 43) and the teardowns that follow any fault (45) ask for nothing; an injected test
-(14) neither; a code that is not known is watched and alerted on and changes no state. NVLink errors are decoded: 74 by
+(14) neither; a code that is not known is watched and alerted on and changes no state. A line that was cut before its number,
+or is damaged there, is Unknown and changes none either; lines that ran together count each. NVLink errors are decoded: 74 by
 its registers, 144 to 150 by unit, status and subcode in the layouts of older and newer drivers. Engine exceptions on one
 TPC (13) and page faults on one GPU (31) are a soft fault when many processes have them, and no other GPU shows them.
 Lines with one root cause count once.`,

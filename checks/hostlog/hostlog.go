@@ -3,10 +3,12 @@
 //
 // A job's own doing, such as running out of its memory, is the job's. Errors that the hardware corrected are watched, and
 // what it could not correct is a soft fault. A task that hangs is watched, since a slow file server makes all nodes' tasks
-// hang at once; one of the GPU driver's own that hangs for minutes is a soft fault.
+// hang at once; one of the GPU driver's own that hangs for minutes is a soft fault. A disk that comes back after it did not
+// answer is watched; one that does not, and a file system that was stopped, is a soft fault.
 //
 // Sources: Linux kernel/hung_task.c, kernel/watchdog.c, kernel/rcu/tree_stall.h, mm/oom_kill.c, mm/memory-failure.c,
-// arch/x86/kernel/cpu/mce, drivers/edac/edac_mc.c, drivers/edac/mce_amd.c, drivers/firmware/efi/cper.c.
+// arch/x86/kernel/cpu/mce, drivers/edac/edac_mc.c, drivers/edac/mce_amd.c, drivers/firmware/efi/cper.c, kernel/panic.c,
+// drivers/nvme/host/pci.c, fs/ext4/super.c, fs/xfs/xfs_fsops.c, fs/btrfs/messages.c.
 package hostlog
 
 import (
@@ -26,6 +28,8 @@ const ID = "hostlog"
 type Event struct {
 	Kind Kind
 	Task string        // the task's name, which its user chose; empty when the line does not say
+	Disk string        // the disk or the file system's device, as nvme0 or dm-0; empty when the line does not say
+	Why  string        // of Panic: what over
 	For  time.Duration // how long it has been stuck; 0 when the line does not say
 	Raw  string
 }
@@ -44,6 +48,11 @@ const (
 	Uncorrected   // one that was not
 	MachineCheck  // one was logged; which, its own lines say
 	MemoryFailure // a page was taken out of use
+	Panic         // the kernel gave up; this is from what it left behind
+	DiskTimeout   // a disk did not answer in time
+	DiskDown      // a disk's controller stopped, and is reset
+	DiskLost      // it could not be brought back
+	ReadOnly      // a file system has been stopped after an error
 )
 
 // sentences are looked for in this order; the first that a line holds decides.
@@ -51,6 +60,7 @@ var sentences = [...]struct {
 	words string
 	kind  Kind
 }{
+	{"Kernel panic - ", Panic}, // it may quote any other
 	{"blocked for more than ", HungTask},
 	{"soft lockup - CPU#", SoftLockup},
 	{"etected hard LOCKUP on cpu", HardLockup},
@@ -84,6 +94,9 @@ func Parse(line string) (Event, bool) {
 	if e, ok := parseEDAC(line); ok {
 		return e, true
 	}
+	if e, ok := parseDisk(line); ok {
+		return e, true
+	}
 	for _, s := range sentences {
 		i := strings.Index(line, s.words)
 		if i < 0 {
@@ -97,6 +110,9 @@ func Parse(line string) (Event, bool) {
 			if e.For == 0 || e.Task == "" {
 				return Event{}, false
 			}
+		case Panic:
+			_, why, _ := strings.Cut(after, ": ")
+			e.Why = checks.OneLine(why)
 		case SoftLockup:
 			_, after, _ = strings.Cut(after, "stuck for ")
 			e.For = leadingSeconds(after)
@@ -185,13 +201,48 @@ func OfDriver(task string) bool {
 	return false
 }
 
+// things are what events are of, where several are told as one.
+var things = [...]string{
+	SoftLockup: "a stuck CPU", HardLockup: "a CPU that answers no interrupt", Stall: "a CPU that does not come to rest", OutOfMemory: "memory that ran out",
+	JobMemory: "a job's memory", Corrected: "corrected hardware errors", Uncorrected: "hardware errors that were not corrected", MachineCheck: "machine checks",
+	MemoryFailure: "pages taken out of use", Panic: "a panic: ", DiskTimeout: " late", DiskDown: " reset", DiskLost: " lost", ReadOnly: "the file system on ",
+}
+
+// of names what an event is of.
+func (e Event) of() string {
+	switch {
+	case e.Kind == HungTask:
+		return fmt.Sprintf("task %q", e.Task)
+	case int(e.Kind) >= len(things):
+		return ""
+	case e.Kind == Panic:
+		return things[e.Kind] + e.Why
+	case e.Kind == ReadOnly:
+		return things[e.Kind] + e.Disk
+	case e.Disk != "":
+		return e.Disk + things[e.Kind]
+	}
+	return things[e.Kind]
+}
+
 // Judge turns a line into a finding without time, node and boot id. None of its faults is hard.
 func Judge(e Event, p policy.HostLog) checks.Finding {
 	f := checks.Finding{Check: ID, Subject: checks.Subject{Kind: checks.KindNode}, Verdict: checks.NotApplicable, Action: checks.Watch, Evidence: e.Raw}
 	fail := func(a checks.Action, format string, args ...any) {
 		f.Verdict, f.Action, f.Reason = checks.Fail, a, fmt.Sprintf(format, args...)
 	}
+	f.Of = e.of()
 	switch e.Kind {
+	case DiskTimeout, DiskDown, DiskLost, ReadOnly:
+		return judgeDisk(f, e)
+	case Panic:
+		fail(checks.Reboot, "the kernel panicked: %s", e.Why)
+		switch {
+		case strings.Contains(e.Why, "achine check") || strings.Contains(e.Why, "Not all CPUs entered broadcast exception handler"):
+			f.Action = checks.Drain
+		case strings.Contains(e.Why, "sysrq triggered"):
+			f.Verdict, f.Action = checks.NotApplicable, checks.Watch // by a person
+		}
 	case HungTask:
 		f.Reason = fmt.Sprintf("task %q is blocked for %s", e.Task, e.For)
 		if OfDriver(e.Task) && policy.Duration(e.For) > p.HungTask {

@@ -6,6 +6,8 @@
 package kernlog
 
 import (
+	"iter"
+
 	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/hostlog"
 	"github.com/assay-gpu/assay/checks/nic"
@@ -35,12 +37,14 @@ var words = [...]word{
 
 	{"AER: ", ofAER}, {"PCIe Bus Error: ", ofAER}, {"no AER-aware driver", ofAER}, {":    [", ofAER}, {"aer_status: ", ofAER},
 
-	{"NVRM: ", ofNVRM}, {"all links are inActive", ofNVRM}, {"nvidia-peermem ", ofNVRM},
+	{"NVRM: ", ofNVRM}, {"all links are inActive", ofNVRM}, {"nvidia-peermem ", ofNVRM}, {"nvidia: probe of ", ofNVRM}, {"probe with driver nvidia", ofNVRM},
 
 	{"mlx5_core ", ofNIC}, {"NETDEV WATCHDOG: ", ofNIC}, {": NIC Link is ", ofNIC},
 
 	{"blocked for more than ", ofHost}, {"soft lockup - CPU#", ofHost}, {"ard LOCKUP", ofHost}, {"detected stall", ofHost},
 	{"ut of memory: Kill", ofHost}, {"Memory failure: 0x", ofHost}, {"[Hardware Error]", ofHost}, {"mce: ", ofHost}, {"EDAC MC", ofHost},
+	{"Kernel panic - ", ofHost}, {"nvme nvme", ofHost}, {"Remounting filesystem read-only", ofHost}, {"forced readonly", ofHost}, {"hutting down filesystem", ofHost},
+	{"ilesystem has been shut down", ofHost},
 
 	{bootWord, ofBoot},
 }
@@ -61,7 +65,31 @@ func Parse(line string) (Event, bool) {
 	return parse(line, met)
 }
 
+// Events gives all that one line, or one kmsg record, says: mostly nothing, else one event, and more where lines have run
+// together, as on a console, or after the end of one was lost.
+func Events(line string) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for line != "" {
+			met := topics(machine, line) &^ ofBoot
+			if met == 0 {
+				return
+			}
+			first, rest := line, ""
+			if met&ofXID != 0 {
+				if i := xid.Cut(line); i >= 0 {
+					first, rest = line[:i], line[i:]
+				}
+			}
+			if e, ok := parse(first, met); ok && !yield(e) {
+				return
+			}
+			line = rest
+		}
+	}
+}
+
 // parse asks the checks in the order of what they know: a number before a sentence, the device that speaks before the host.
+// An XID without its number comes last: its words may stand in another's line.
 func parse(line string, met uint8) (Event, bool) {
 	if met&ofXID != 0 {
 		if e, ok := xid.Parse(line); ok {
@@ -85,6 +113,11 @@ func parse(line string, met uint8) (Event, bool) {
 	}
 	if met&ofHost != 0 {
 		if e, ok := hostlog.Parse(line); ok {
+			return e, true
+		}
+	}
+	if met&ofXID != 0 {
+		if e, ok := xid.ParseDamaged(line); ok {
 			return e, true
 		}
 	}

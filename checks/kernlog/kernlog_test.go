@@ -62,6 +62,42 @@ func TestTheWordsHideNothing(t *testing.T) {
 	}
 }
 
+// Lines that have run together say what each of them says, wherever the first was cut: but for the XID that was cut off
+// itself, which is then known to have been one.
+func TestLinesThatRanTogetherLoseNoXID(t *testing.T) {
+	const second = "NVRM: Xid (PCI:0000:40:00): 79, GPU has fallen off the bus."
+	read := func(line string) (out []Event) {
+		for e := range Events(line) {
+			out = append(out, e)
+		}
+		return out
+	}
+	want := read(second)
+	if len(want) != 1 {
+		t.Fatalf("%+v", want)
+	}
+	for _, line := range corpus(t) {
+		line, _, _ = strings.Cut(line, `\x0a`)
+		i := strings.Index(line, "NVRM: Xid (")
+		if i < 0 || xid.Cut(line) >= 0 {
+			continue
+		}
+		for n := i + len("NVRM: Xid ("); n <= len(line); n++ {
+			got := read(line[:n] + second)
+			if len(got) != 2 || got[1] != want[0] {
+				t.Fatalf("%q says %+v", line[:n]+second, got)
+			}
+			first, ok := Parse(line[:n])
+			if !ok || bare(got[0]) != bare(first) {
+				t.Fatalf("%q says %+v, and before another line %+v", line[:n], first, got[0])
+			}
+		}
+	}
+	if got := read("usb 1-1: new device"); len(got) != 0 {
+		t.Fatalf("%+v", got)
+	}
+}
+
 func TestTheMachineFindsWhatContainsFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ws := make([]word, rapid.IntRange(1, 8).Draw(t, "words"))

@@ -20,6 +20,7 @@ func (r *Reader) jsonLine(b []byte) (Line, bool) {
 	// A message that is no valid text is an array of numbers; only then do the words not stand in the line.
 	if r.o.Want != nil && !r.o.Want(b) && !numbersMessage(b) {
 		r.Known++
+		r.bootOf(b)
 		return Line{}, false
 	}
 	var o entry
@@ -31,6 +32,27 @@ func (r *Reader) jsonLine(b []byte) (Line, bool) {
 	return r.journalLine(o.record())
 }
 
+// bootOf notes the boot of an entry that is not read. Only a new one costs more than a search.
+func (r *Reader) bootOf(b []byte) {
+	const name = `"_BOOT_ID":"`
+	i := bytes.Index(b, []byte(name))
+	if i < 0 || len(b) < i+len(name)+32 || string(b[i+len(name):i+len(name)+32]) == r.boot {
+		return
+	}
+	var o entry
+	if json.Unmarshal(b, &o) == nil {
+		r.ofBoot(o.record())
+	}
+}
+
+// ofBoot notes the boot that an entry of the journal is of.
+func (r *Reader) ofBoot(rec record) {
+	if rec.boot != "" {
+		r.boot = rec.boot
+		r.over.begin(rec.machine, BootID(rec.boot), true)
+	}
+}
+
 // An entry is one of journald's as JSON has it.
 type entry struct {
 	Message    json.RawMessage `json:"MESSAGE"`
@@ -40,12 +62,14 @@ type entry struct {
 	Boot       json.RawMessage `json:"_BOOT_ID"`
 	Transport  json.RawMessage `json:"_TRANSPORT"`
 	Identifier json.RawMessage `json:"SYSLOG_IDENTIFIER"`
+	Machine    json.RawMessage `json:"_MACHINE_ID"`
 }
 
 func (o entry) record() record {
 	return record{
 		message: jsonText(o.Message), realtime: string(jsonText(o.Realtime)), monotonic: string(jsonText(o.Monotonic)), source: string(jsonText(o.Source)),
 		boot: string(jsonText(o.Boot)), transport: string(jsonText(o.Transport)), identifier: string(jsonText(o.Identifier)),
+		machine: string(jsonText(o.Machine)),
 	}
 }
 
@@ -165,13 +189,14 @@ func jsonText(raw json.RawMessage) []byte {
 
 // A record is one entry of the journal.
 type record struct {
-	message                                                  []byte
-	realtime, monotonic, source, boot, transport, identifier string
-	any                                                      bool // a field has been read
+	message                                                           []byte
+	realtime, monotonic, source, boot, transport, identifier, machine string
+	any                                                               bool // a field has been read
 }
 
 // journalLine makes a line of an entry; false for one that the kernel did not write.
 func (r *Reader) journalLine(rec record) (Line, bool) {
+	r.ofBoot(rec)
 	if r.o.Want != nil && !r.o.Want(rec.message) || len(rec.message) == 0 {
 		return Line{}, false
 	}
@@ -282,6 +307,8 @@ func (rec *record) field(name string, value []byte) {
 		rec.transport = string(value)
 	case "SYSLOG_IDENTIFIER":
 		rec.identifier = string(value)
+	case "_MACHINE_ID":
+		rec.machine = string(value)
 	}
 }
 

@@ -22,10 +22,11 @@ type clock struct {
 type stripped struct {
 	rest      []byte
 	at        time.Time
-	known     bool // it begins as a tool prints the kernel's lines
-	dated     bool // a time of day stands before it
-	foreign   bool // another program wrote it
-	backwards bool // its time since boot is before that of the line before: a new boot
+	known     bool   // it begins as a tool prints the kernel's lines
+	dated     bool   // a time of day stands before it
+	foreign   bool   // another program wrote it
+	machine   string // the host that syslog names; empty when none does
+	backwards bool   // its time since boot is before that of the line before: a new boot
 }
 
 // strip takes off what stands before the message.
@@ -140,6 +141,7 @@ func (s *stripped) host() {
 		s.rest = after
 		return
 	}
+	s.machine = string(s.rest[:sp])
 	name, _, _ := strings.Cut(string(ident), "[")
 	s.foreign = s.foreign || name != "kernel" && !isFabricManager(name)
 	s.rest = after[colon+2:]

@@ -27,7 +27,9 @@ type Reader struct {
 
 	boot  string
 	boots int
-	begun bool // a line of the first boot has been given
+	begun bool   // a line of the first boot has been given
+	over  boots  // which are past
+	host  string // the last that a line of text named
 	clock clock
 	raw   record
 	tree  *json.Decoder
@@ -147,10 +149,18 @@ func (r *Reader) textLine(b []byte) (Line, bool) {
 		r.Foreign++
 		return Line{}, false
 	}
-	if r.begun && (s.backwards || bytes.HasPrefix(s.rest, []byte("Linux version "))) {
+	first := bytes.HasPrefix(s.rest, []byte("Linux version "))
+	if s.machine != "" && s.machine != r.host {
+		if r.host != "" {
+			r.over.another()
+		}
+		r.host = s.machine
+	}
+	if r.begun && (s.backwards || first) {
 		r.boots++
 		r.boot = "boot-" + strconv.Itoa(r.boots)
 	}
+	r.over.begin(r.host, r.boot, first)
 	r.begun = true
 	return Line{Text: s.rest, At: s.at, Boot: r.boot}, true
 }
@@ -166,9 +176,11 @@ func (r *Reader) separator(b []byte) bool {
 	case len(f) == 4 && string(f[1]) == "Boot":
 		r.boot = BootID(string(f[2]))
 		r.boots++
+		r.over.begin(r.host, r.boot, true)
 	case len(f) == 3 && string(f[1]) == "Reboot":
 		r.boots++
 		r.boot = "boot-" + strconv.Itoa(r.boots)
+		r.over.begin(r.host, r.boot, true)
 	}
 	return true
 }

@@ -4,7 +4,8 @@
 // Such a sentence mostly stands beside an XID, and is then a consequence. Where it stands alone it is all there is: GPUs
 // have been lost without any XID (NVIDIA/NVSentinel 155), and resets been asked for by an assertion only (sichek 51).
 //
-// Sources: NVIDIA/open-gpu-kernel-modules osinit.c, kernel_gsp.c, kernel_nvlink*.c, nv_gpu_ops.c, nvstatuscodes.h.
+// Sources: NVIDIA/open-gpu-kernel-modules osinit.c, osapi.c, nv.c, nv-pci.c, kernel_gsp.c, kernel_nvlink*.c, nv_gpu_ops.c,
+// nvstatuscodes.h; Linux drivers/base/dd.c for a probe that failed.
 package nvrm
 
 import (
@@ -40,10 +41,14 @@ const (
 	LinkTraining              // NVLinks did not train when the driver came up
 	LinksInactive             // a tool says that all of a GPU's links are inactive
 	Peermem                   // a peer memory client's bookkeeping; software
+	NoPower                   // a GPU's power cables are not connected
+	ProbeFailed               // the driver did not take a GPU
+	Unsupported               // the driver is not made for a GPU
+	Mismatch                  // a client's libraries are not of the driver's version
 )
 
-// kinds is how each kind is known, and what it asks for. A tool that fails to run says nothing of the hardware, so the last
-// two take no node out.
+// kinds is how each kind is known, and what it asks for. A tool that fails to run says nothing of the hardware, and a job may
+// bring libraries of its own: those take no node out. Whether the node's own fit, the check driver tells.
 var kinds = [...]struct {
 	action checks.Action
 	hard   bool
@@ -57,6 +62,10 @@ var kinds = [...]struct {
 	LinkTraining:  {checks.Reboot, false, "NVLinks did not train when the driver came up; count them after the reboot"},
 	LinksInactive: {checks.Watch, false, "all NVLinks of a GPU are inactive, a tool says; their state decides"},
 	Peermem:       {checks.None, false, "peer memory bookkeeping; software"},
+	NoPower:       {checks.Drain, false, "a GPU's power cables are not connected"},
+	ProbeFailed:   {checks.Reboot, false, "the driver did not take a GPU; count them after the reboot"},
+	Unsupported:   {checks.FixConfig, false, "this driver is not made for a GPU"},
+	Mismatch:      {checks.Watch, false, "a program brought libraries of another version than the driver's"},
 }
 
 // sentences are looked for in this order; the first that a line holds decides.
@@ -67,6 +76,12 @@ var sentences = [...]struct {
 }{
 	{"RmInitAdapter failed!", InitFailed, false},
 	{"rm_init_adapter failed", InitFailed, true},
+	{"necessary power cables connected", NoPower, false},
+	{"installed in this system is not supported by", Unsupported, false},
+	{"does not include the required GPU", Unsupported, true},
+	{"NVIDIA probe routine failed for", ProbeFailed, true},
+	{"None of the NVIDIA ", ProbeFailed, true},
+	{"API mismatch: ", Mismatch, false},
 	{"requiring os reboot to recover", RebootNeeded, false},
 	{"[NV_ERR_GPU_IS_LOST]", Lost, true},
 	{"[NV_ERR_RESET_REQUIRED]", ResetRequired, false},
@@ -89,6 +104,7 @@ func Parse(line string) (Event, bool) {
 			e.Kind = LinksInactive
 		case strings.Contains(line, "nvidia-peermem ") && strings.Contains(line, "invalid context"):
 			e.Kind = Peermem
+		case e.probe(line):
 		default:
 			return Event{}, false
 		}
@@ -121,12 +137,28 @@ func (e *Event) identity(s string) bool {
 		e.PCI, e.UUID = checks.PCIAddress(pci), checks.OneLine(uuid)
 		return ok && e.PCI != "" && strings.HasPrefix(e.UUID, "GPU-")
 	}
-	if rest, ok := strings.CutPrefix(s, "The NVIDIA GPU "); ok && !strings.Contains(s, "fallen off") {
+	if rest, ok := strings.CutPrefix(s, "The NVIDIA GPU "); ok && !strings.Contains(s, "fallen off") && !strings.Contains(s, "installed in this system is not supported by") {
 		n := 0
 		for n < len(rest) && strings.IndexByte("0123456789abcdefABCDEF:.", rest[n]) >= 0 {
 			n++
 		}
 		e.PCI = checks.PCIAddress(rest[:n])
+		return e.PCI != ""
+	}
+	return false
+}
+
+// probe reads the kernel's own word for a device that a driver did not take: "nvidia: probe of 0000:02:00.0 failed with error
+// -1" and, since Linux 6.9, "nvidia 0000:02:00.0: probe with driver nvidia failed with error -1".
+func (e *Event) probe(line string) bool {
+	const older, newer = "nvidia: probe of ", ": probe with driver nvidia failed"
+	if i := strings.Index(line, older); i >= 0 {
+		pci, rest, _ := strings.Cut(line[i+len(older):], " ")
+		e.Kind, e.PCI = ProbeFailed, checks.PCIAddress(pci)
+		return e.PCI != "" && strings.HasPrefix(rest, "failed with error")
+	}
+	if i := strings.Index(line, newer); i >= 0 {
+		e.Kind, e.PCI = ProbeFailed, checks.PCIAddress(line[strings.LastIndexAny(line[:i], " ;")+1:i])
 		return e.PCI != ""
 	}
 	return false

@@ -30,7 +30,19 @@ func TestGrammar(t *testing.T) {
 				}
 				line = s
 			}
-			e, ok := xid.Parse(line)
+			if d.Cmd == "cut" {
+				for i := xid.Cut(line); i >= 0; i = xid.Cut(line) {
+					b.WriteString(line[:i] + " | ")
+					line = line[i:]
+				}
+				b.WriteString(line + "\n")
+				continue
+			}
+			parse := xid.Parse
+			if d.Cmd == "damaged" {
+				parse = xid.ParseDamaged
+			}
+			e, ok := parse(line)
 			if !ok {
 				b.WriteString("no event\n")
 				continue

@@ -20,7 +20,7 @@ const FellOffBus = 79
 // An Event is one line of the kernel log that names a fault of a GPU or an NVSwitch.
 type Event struct {
 	Switch bool   // an SXid of an NVSwitch; otherwise an XID of a GPU
-	Code   int    // the XID or SXid
+	Code   int    // the XID or SXid; 0 when the line is too damaged to tell
 	PCI    string // domain:bus:device.function, lower case, as 0000:3b:00.0; empty when the line does not say
 	MIG    string // GPU instance, as 3, or GPU and compute instance, as 3/0; empty for a whole GPU
 	Link   int    // NVLink number; -1 when the line does not say

@@ -37,11 +37,20 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		e, ok := Parse(line)
-		if !ok {
+		d, damaged := ParseDamaged(line)
+		switch {
+		case ok && damaged:
+			t.Fatalf("read as %+v, and damaged as %+v", e, d)
+		case damaged:
+			e = d
+		case !ok:
 			return
 		}
-		if e.Code <= 0 {
+		if (e.Code == 0) != damaged || e.Code < 0 {
 			t.Fatalf("code %d", e.Code)
+		}
+		if i := Cut(line); i >= 0 && (i == 0 || !strings.Contains(line[i:], "Xid (") || !strings.Contains(line[:i], "Xid (")) {
+			t.Fatalf("cut at %d", i)
 		}
 		for _, s := range []string{e.Raw, e.Text, e.Name, e.PCI, e.MIG, e.Port} {
 			if !utf8.ValidString(s) || strings.ContainsRune(s, '\n') {
@@ -55,7 +64,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("address %q reads as %q", e.PCI, checks.PCIAddress(e.PCI))
 		}
 		f := Judge(e, policy.XID{})
-		if f.Verdict == checks.Unknown || f.Reason == "" || f.Hard && f.Verdict != checks.Fail || f.Action.Harmless() && f.Verdict == checks.Fail {
+		if (f.Verdict == checks.Unknown) != damaged || f.Reason == "" || f.Hard && f.Verdict != checks.Fail || f.Action.Harmless() && f.Verdict == checks.Fail {
 			t.Fatalf("%+v", f)
 		}
 	})

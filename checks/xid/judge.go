@@ -17,12 +17,17 @@ import (
 //
 // What NVML raised, without a line, is judged by its number alone, and says so in its evidence.
 //
+// An event whose number cannot be told is Unknown: it may have been any. It is watched, and takes no certificate away.
+//
 // A site's own action for a code, in policy, stands in place of the table, the text and the driver's verdict alike; a
 // test's injected event asks for nothing all the same.
 func Judge(e Event, site policy.XID) checks.Finding {
 	f := checks.Finding{Check: ID, Code: e.Code, Subject: subject(e), Cause: e.Cause, Evidence: e.Raw}
 	if e.NVML {
 		f.Evidence = fmt.Sprintf("NVML event nvmlEventTypeXidCriticalError %d; no line of the kernel log that says so was read", e.Code)
+	}
+	if e.Code == 0 {
+		return unreadable(f, e)
 	}
 	d := decide(e)
 	if e.Switch {
@@ -43,6 +48,16 @@ func Judge(e Event, site policy.XID) checks.Finding {
 		f.Verdict = checks.Fail
 		f.Hard = !e.Switch && (d.action == checks.ResetGPU || d.action == checks.Reboot || d.action == checks.RMA) && !d.soft
 	}
+	return f
+}
+
+func unreadable(f checks.Finding, e Event) checks.Finding {
+	what := "an XID"
+	if e.Switch {
+		f.Check, what = SwitchID, "an SXid"
+	}
+	f.Verdict, f.Action = checks.Unknown, checks.Watch
+	f.Reason = what + " whose number cannot be read: its line is cut off or damaged"
 	return f
 }
 

@@ -8,8 +8,9 @@ import (
 )
 
 // Parse reads one line, or one kmsg record, of the kernel log. It reports false for a line that names no fault of a GPU
-// or NVSwitch, and for one too damaged to tell which. The line may start with any prefix that dmesg, syslog, journald or
-// kmsg puts before the message. Parse never panics, whatever the bytes, and allocates nothing for a line it refuses.
+// or NVSwitch, and for one too damaged to tell which: see ParseDamaged. Of several in one line it reads the first: see Cut.
+// The line may start with any prefix that dmesg, syslog, journald or kmsg puts before the message. Parse never panics,
+// whatever the bytes, and allocates nothing for a line it refuses.
 func Parse(line string) (Event, bool) {
 	if i := strings.IndexByte(line, '\n'); i >= 0 {
 		line = line[:i] // what follows is the device dictionary of a kmsg record

@@ -28,7 +28,8 @@ func newCheckLog(now func() time.Time) *cobra.Command {
 		Long: "Log judges what a kernel log says: XIDs and SXids, PCIe errors, the GPU driver's, network cards' and the host's own lines.\n" +
 			"FILE is what dmesg (with or without -T, -x, -H and --time-format), journalctl -k (-o short, short-iso, short-precise, json or export)\n" +
 			"or /dev/kmsg give, or a file of syslog's; - reads standard input. Repeats are counted, and lines with one root cause grouped.\n" +
-			"Exit status: 0 no fault, 1 a fault found, 2 the text could not be read to its end or is no kernel log.",
+			"Where the text tells of several boots of a machine, what was logged before the last is shown as past and is no fault.\n" +
+			"Exit status: 0 no fault, 1 a fault found, 2 the text could not be read to its end, is no kernel log, or holds an XID whose number is lost.",
 		Example: "  dmesg | assay-agent check log --sysfs /sys -\n  journalctl -k -b all -o export | assay-agent check log --json -\n  assay-agent check log ./node-a.dmesg",
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one finding a line, as JSON; a time in the year 1 counts from the boot")
@@ -81,8 +82,8 @@ func checkLog(w io.Writer, r *logtext.Reader, tree aer.Tree, p policy.Policy, as
 			events++
 		}
 	}
-	fs := fold.Findings()
-	doubt := logDoubt(r, fold, events, readErr)
+	fs := fold.Findings(r.Past)
+	doubt := logDoubt(r, fold, fs, events, readErr)
 	var err error
 	if asJSON {
 		err = printJSON(w, fs)
@@ -101,7 +102,13 @@ func checkLog(w io.Writer, r *logtext.Reader, tree aer.Tree, p policy.Policy, as
 }
 
 // logDoubt says why a log without a fault proves nothing.
-func logDoubt(r *logtext.Reader, fold *catalog.LogFold, events int, readErr error) error {
+func logDoubt(r *logtext.Reader, fold *catalog.LogFold, fs []checks.Finding, events int, readErr error) error {
+	unread := 0
+	for _, f := range fs {
+		if f.Verdict == checks.Unknown {
+			unread += max(f.Count, 1)
+		}
+	}
 	switch {
 	case errors.Is(readErr, io.ErrUnexpectedEOF):
 		return errors.New("log: the text ends within a record")
@@ -109,6 +116,10 @@ func logDoubt(r *logtext.Reader, fold *catalog.LogFold, events int, readErr erro
 		return readErr
 	case r.Broken > 0:
 		return fmt.Errorf("log: %d records that may matter are not whole", r.Broken)
+	case unread == 1:
+		return errors.New("log: it holds a line of the driver's whose number cannot be read")
+	case unread > 1:
+		return fmt.Errorf("log: it holds %d lines of the driver's whose number cannot be read", unread)
 	case r.Lines == 0:
 		return errors.New("log: there is nothing in it")
 	case r.Known == 0 && events == 0:

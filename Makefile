@@ -95,7 +95,7 @@ golden-generate:
 ## sass-gate: assemble every golden kernel with ptxas 11.8 and 12.4 and hold the machine code to the record
 sass-gate:
 	@.ci/cuda-tools
-	@SASS_GATE=1 $(GO) test -count=1 -run 'SASSGate|TheRealDriver' -v ./golden/kernels ./golden/worker
+	@SASS_GATE=1 $(GO) test -count=1 -run 'SASSGate|TheRealDriver|CorpusGate' -v ./golden/kernels ./golden/worker ./golden/corpus
 
 ## install: into DESTDIR; configuration that exists is left alone
 install: all

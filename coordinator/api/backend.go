@@ -27,8 +27,6 @@ type Backend struct {
 	History    History
 	Leadership Leadership
 	Jobs       Jobs
-
-	Casework Casework // nil: cases are shown, no more
 }
 
 // Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose

@@ -9,12 +9,12 @@ import (
 )
 
 var jobRoutes = []route{
-	{pattern: "GET " + wire.PathJobs, kind: authority.Operator, wait: readWait, do: (*Server).jobs},
-	{pattern: "POST " + wire.PathJobs, kind: authority.Operator, wait: readWait, do: (*Server).submitJob},
-	{pattern: "POST " + wire.PathJobs + "/plan", kind: authority.Operator, wait: readWait, do: (*Server).planJob},
-	{pattern: "GET " + wire.PathJobs + "/{id}", kind: authority.Operator, wait: readWait, do: (*Server).oneJob},
-	{pattern: "GET " + wire.PathJobs + "/{id}/logs", kind: authority.Operator, wait: readWait, do: (*Server).jobLogs},
-	{pattern: "POST " + wire.PathJobs + "/{id}/{verb}", kind: authority.Operator, wait: readWait, do: (*Server).orderJob},
+	{"GET " + wire.PathJobs, authority.Operator, readWait, (*Server).jobs},
+	{"POST " + wire.PathJobs, authority.Operator, readWait, (*Server).submitJob},
+	{"POST " + wire.PathJobs + "/plan", authority.Operator, readWait, (*Server).planJob},
+	{"GET " + wire.PathJobs + "/{id}", authority.Operator, readWait, (*Server).oneJob},
+	{"GET " + wire.PathJobs + "/{id}/logs", authority.Operator, readWait, (*Server).jobLogs},
+	{"POST " + wire.PathJobs + "/{id}/{verb}", authority.Operator, readWait, (*Server).orderJob},
 }
 
 // gang takes a node's word on a launch.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"unsafe"
@@ -58,22 +60,39 @@ func Become(args []string) error {
 		zero  bool // 0 is a bound too
 	}{
 		{unix.RLIMIT_CORE, 0, true}, {unix.RLIMIT_NOFILE, n[1], false}, {unix.RLIMIT_FSIZE, n[2], false}, {unix.RLIMIT_CPU, n[3], false},
-		{unix.RLIMIT_AS, n[0], false}, // last: this process may be larger than that already
 	} {
 		if l.max == 0 && !l.zero {
 			continue
 		}
-		var now unix.Rlimit
-		if unix.Getrlimit(l.which, &now) == nil && now.Max < l.max {
-			l.max = now.Max // it was bounded more closely before
-		}
-		if err := unix.Setrlimit(l.which, &unix.Rlimit{Cur: l.max, Max: l.max}); err != nil {
+		r := bound(l.which, l.max)
+		if err := unix.Setrlimit(l.which, &r); err != nil {
 			return fmt.Errorf("limit %d to %d: %w", l.which, l.max, err)
 		}
 	}
-	// Not syscall.Exec: it would put the number of files back to what it was when this process began.
-	_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&list[0])), uintptr(unsafe.Pointer(&env[0])))
+	// The bound of memory comes last and holds for this process too, which may be larger already: from there on nothing here may
+	// ask for memory, not even a collector on another thread.
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(-1)
+	memory := bound(unix.RLIMIT_AS, n[0])
+	var errno syscall.Errno
+	if n[0] > 0 {
+		_, _, errno = syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, unix.RLIMIT_AS, uintptr(unsafe.Pointer(&memory)), 0, 0, 0)
+	}
+	if errno == 0 {
+		// Not syscall.Exec: it would put the number of files back to what it was when this process began.
+		_, _, errno = syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&list[0])), uintptr(unsafe.Pointer(&env[0])))
+	}
 	return fmt.Errorf("%s: %w", argv[0], errno)
+}
+
+// bound is a limit of at most n, or what this process was bounded to before where that is less.
+func bound(which int, n uint64) unix.Rlimit {
+	var now unix.Rlimit
+	if unix.Getrlimit(which, &now) == nil && now.Max < n {
+		n = now.Max
+	}
+	return unix.Rlimit{Cur: n, Max: n}
 }
 
 // Trusted returns why a program is not safe to run as this user: it, or a folder above it, belongs to, or can be changed by,

@@ -23,6 +23,8 @@ func newGoldenCampaign() *cobra.Command {
 	var n, capability int
 	var without []string
 	var asJSON bool
+	var class string
+	var gate gateFlags
 	c := &cobra.Command{
 		Use: "campaign", Short: "What does the suite find of faults in the simulated GPU?", Args: usageArgs(cobra.NoArgs),
 		Long: "Campaign puts one fault after the other into the PTX machine and runs the prolog suite at reduced size on it. Faults come from a\n" +
@@ -30,6 +32,18 @@ func newGoldenCampaign() *cobra.Command {
 			"share found of each kind with its 95 % bounds. The figures are of these faults and of the machine, not of silicon.",
 		Example: "  assay-agent golden campaign --faults held-out.jsonl --json\n  assay-agent golden campaign --draw 7 -n 300\n  assay-agent golden campaign --draw 7 --without k04_ffma",
 		RunE: func(c *cobra.Command, _ []string) error {
+			switch class {
+			case "machine":
+			case "gate":
+				o, err := campaignSuite(capability, without)
+				if err != nil {
+					return usage(err)
+				}
+				o.Size = campaign.GateSize
+				return runGate(c, gate, o, asJSON)
+			default:
+				return usage(fmt.Errorf("--class %q: want machine or gate", class))
+			}
 			faults, o, err := campaignInput(file, c.Flags().Changed("draw"), draw, n, capability, without)
 			if err != nil {
 				return usage(err)
@@ -55,6 +69,11 @@ func newGoldenCampaign() *cobra.Command {
 			return tw.Flush()
 		},
 	}
+	c.Flags().StringVar(&class, "class", "machine", "`CLASS` of faults: machine, from --faults or --draw; or gate, those of committed netlists")
+	c.Flags().StringSliceVar(&gate.netlists, "netlist", nil, "with --class gate, only these `NETLISTS`")
+	c.Flags().IntSliceVar(&gate.lanes, "lane", []int{0}, "with --class gate, `LANES` whose operands are taken, 32 · partition + lane; the worst is reported")
+	c.Flags().IntVar(&gate.most, "operations", 8192, "with --class gate, take at most so `MANY` of each kernel")
+	c.Flags().IntVar(&gate.prove, "prove", 0, "with --class gate, hold the netlists to the reference on so `MANY` operations instead")
 	c.Flags().StringVar(&file, "faults", "", "read faults from `FILE`, JSON lines")
 	c.Flags().Uint64Var(&draw, "draw", 0, "draw faults from this `SEED`")
 	c.Flags().IntVarP(&n, "count", "n", 300, "draw this `MANY`")
@@ -65,24 +84,10 @@ func newGoldenCampaign() *cobra.Command {
 }
 
 func campaignInput(file string, drawn bool, seed uint64, n, capability int, without []string) ([]ptxvm.Fault, campaign.Options, error) {
-	o := campaign.Options{Size: golden.Reduced, Capability: capability, Seed: 1, SMs: 2}
+	o, err := campaignSuite(capability, without)
 	var faults []error
-	leave := map[string]bool{}
-	for _, w := range without {
-		k, ok := kernels.Lookup(w)
-		if !ok {
-			faults = append(faults, fmt.Errorf("--without %q: no such kernel", w))
-		}
-		leave[k.ID] = true
-	}
-	s, err := golden.LookupSuite("prolog")
 	if err != nil {
-		return nil, o, err
-	}
-	for _, id := range s.Kernels {
-		if !leave[id] {
-			o.Kernels = append(o.Kernels, id)
-		}
+		faults = append(faults, err)
 	}
 	if (file == "") == !drawn {
 		faults = append(faults, errors.New("want --faults FILE or --draw SEED, one of them"))
@@ -103,6 +108,30 @@ func campaignInput(file string, drawn bool, seed uint64, n, capability int, with
 	}
 	fs, err := ptxvm.ParseFaults(data)
 	return fs, o, err
+}
+
+// campaignSuite is the prolog suite at reduced size, without the kernels named.
+func campaignSuite(capability int, without []string) (campaign.Options, error) {
+	o := campaign.Options{Size: golden.Reduced, Capability: capability, Seed: 1, SMs: 2}
+	var faults []error
+	leave := map[string]bool{}
+	for _, w := range without {
+		k, ok := kernels.Lookup(w)
+		if !ok {
+			faults = append(faults, fmt.Errorf("--without %q: no such kernel", w))
+		}
+		leave[k.ID] = true
+	}
+	s, err := golden.LookupSuite("prolog")
+	if err != nil {
+		return o, err
+	}
+	for _, id := range s.Kernels {
+		if !leave[id] {
+			o.Kernels = append(o.Kernels, id)
+		}
+	}
+	return o, errors.Join(faults...)
 }
 
 func runCampaign(c *cobra.Command, faults []ptxvm.Fault, o campaign.Options) ([]campaign.Line, error) {

@@ -189,7 +189,7 @@ func (r *Runner) launch(d *ptxvm.Device, k kernels.Kernel, launch uint32, steps 
 	}
 	none := ^uint32(0)
 	params = append(params, bytesOf([]uint32{uint32(slots), uint32(slots), uint32(steps), launch, none, 0, 0, 0})...)
-	if err := d.Launch(r.entries[k.ID], 2*slots, r.o.Size.Threads, 12<<10, params); err != nil {
+	if err := d.Launch(r.entries[k.ID], 2*slots, r.o.Size.Threads, r.dynamic(), params); err != nil {
 		return nil, err
 	}
 	out, where := make([]byte, 4*slots*n), make([]byte, 4*slots*16)
@@ -218,3 +218,7 @@ func bytesOf(w []uint32) []byte {
 	}
 	return b
 }
+
+// dynamic is the dynamic shared memory of a launch: three quarters of what the simulated SM has at reduced size, and enough
+// for 1,024 threads otherwise.
+func (r *Runner) dynamic() int { return max(12<<10, 32*r.o.Size.Threads) }

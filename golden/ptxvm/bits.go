@@ -39,6 +39,7 @@ func lop3Op(p *parser, in *inst) {
 		p.fail("lop3's table: want a constant from 0 to 255")
 	}
 	lut := uint64(table.off)
+	in.table = uint8(lut)
 	in.args = in.args[:4]
 	p.set3(in, lop3, types["b32"], func(x, y, z uint64) uint64 {
 		var r uint64

@@ -19,6 +19,7 @@ type Config struct {
 	Env        Env
 	Faults     []Fault
 	Tap        func(Result) uint64 // sees every result that is written to a register and says what it becomes; faults then strike no result
+	Trace      func(Operation)     // told of every instruction; nil for none
 }
 
 // An Env is the state a device is in, which some faults need.

@@ -104,7 +104,7 @@ func (w *warp) branchFaulty(in *inst, m uint32) uint32 {
 // strike gives what v, a result of width bits in lane l, becomes in a unit of this warp's SM and partition.
 func (w *warp) strike(u Unit, l, width int, v, a, b uint64) uint64 {
 	w.dropped = false
-	part := w.first / 32 % 4
+	part := w.part()
 	for _, f := range w.b.sm.faults[u] {
 		if f.Where.Part != part || f.lanes>>l&1 == 0 || u == l1Data && f.Class == "drop" {
 			continue // a store that the L1 misses is dealt with when it arrives

@@ -31,6 +31,7 @@ type inst struct {
 
 	dst, src []int // registers written and read
 	width    int   // bits of what is written, for faults
+	table    uint8 // of lop3
 	exec     func(w *warp, m uint32)
 	members  func(w *warp, l int) uint32 // the lanes a collective joins, as lane l names them
 }

@@ -56,7 +56,7 @@ func (w *warp) falseHit(line uint64, l int, c *[lineBytes]byte) *[lineBytes]byte
 // keepsStale reports whether the L1 misses a store that goes through it, and keeps the line as it was: a fault of class drop
 // in its data.
 func (w *warp) keepsStale(s *store) bool {
-	part := w.first / 32 % 4
+	part := w.part()
 	for _, f := range w.b.sm.faults[l1Data] {
 		if f.Class == "drop" && f.Where.Part == part && f.lanes>>s.lane&1 != 0 && f.holds(w, s.val, 0) {
 			f.hits++

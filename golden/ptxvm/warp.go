@@ -168,6 +168,9 @@ func (w *warp) step(in *inst, m uint32) {
 	for _, r := range in.dst {
 		w.undef[r] = w.undef[r]&^m | u&m
 	}
+	if trace := w.b.run.dev.cfg.Trace; trace != nil {
+		trace(Operation{m, w, in})
+	}
 	if w.b.sm.faulty {
 		w.stepFaulty(in, m)
 		return

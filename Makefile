@@ -83,9 +83,9 @@ fuzz: | deps-build
 bench: deps all
 	@.ci/bench
 
-## soak: all tests SOAKRUNS (3) times over, shuffled, under the race detector
+## soak: all tests SOAKRUNS (3) times over, shuffled, under the race detector; the scheduler's proofs in full
 soak: deps all
-	@$(SUM) -race -count=$(SOAKRUNS) -shuffle=on -p 2 -timeout 3h ./...
+	@ASSAY_SOAK=1 $(SUM) -race -count=$(SOAKRUNS) -shuffle=on -p 2 -timeout 3h ./...
 
 ## golden-generate: the PTX of the golden kernels, by clang-19
 golden-generate:

@@ -15,6 +15,7 @@ import (
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/commit"
 	"github.com/assay-gpu/assay/scheduler/queue"
+	"github.com/assay-gpu/assay/scheduler/rules"
 )
 
 // ranks play the launchers of several nodes: each answers its orders as it is told to.
@@ -285,7 +286,8 @@ func TestSound(t *testing.T) {
 		{"no script", "empty", wire.JobAsk{Gang: one}, " \n"},
 		{"no node", "nodes", wire.JobAsk{}, "true"},
 		{"a relative directory", "working directory", wire.JobAsk{Gang: one, Dir: "data"}, "true"},
-		{"a partition that is not there", "partition", wire.JobAsk{Gang: one, Partition: "debug"}, "true"},
+		{"two partitions", "partition", wire.JobAsk{Gang: one, Partition: "debug,long"}, "true"},
+		{"a priority raised by oneself", "nice", wire.JobAsk{Gang: one, Nice: -1}, "true"},
 		{"a variable without a value", "environment", wire.JobAsk{Gang: one, Env: []string{"HOME"}}, "true"},
 		{"a huge script", "bytes", wire.JobAsk{Gang: one}, strings.Repeat("#", scriptMost+1)},
 		{"two lines of name", "job name", wire.JobAsk{Gang: one, Name: "a\nb"}, "true"},
@@ -296,7 +298,7 @@ func TestSound(t *testing.T) {
 		}
 	}
 	ask := wire.JobAsk{Gang: one}
-	if err := sound(&ask, "true"); err != nil || ask.Partition != "batch" || ask.QOS != "normal" || ask.Name == "" {
+	if err := sound(&ask, "true"); err != nil || ask.Name == "" {
 		t.Errorf("%+v, %v: want defaults", ask, err)
 	}
 }
@@ -335,9 +337,9 @@ func TestOldJobsAreForgotten(t *testing.T) {
 // A stored job that the queue does not take, of an account that is gone, holds up no other, and no leader.
 func TestAJobThatCannotBePlannedStopsNoOther(t *testing.T) {
 	s := newState()
-	for id, account := range map[int64]string{1: "gone", 2: everybody} {
+	for id, account := range map[int64]string{1: "gone", 2: rules.DefaultAccount} {
 		ask := wire.JobAsk{Name: "train", Partition: "batch", Account: account, QOS: "normal", Gang: scheduler.Gang{Nodes: 1}}
-		s.jobs[id] = newJob(id, "alice", ask, queue.Dependencies{}, noon)
+		s.jobs[id] = newJob(id, entrant{by: "alice", ask: ask}, queue.Dependencies{}, noon, 8)
 	}
 	p := newPlanner(quietLog())
 	if err := p.rebuild(s, "", noon); err != nil {

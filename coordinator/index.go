@@ -10,6 +10,8 @@ import (
 type index struct {
 	counted guard.Census
 	waiting map[string]map[string]struct{} // by node: ids of its pending effects
+	// mostGPUs is of the node that has the most: what a job that asks for whole nodes is counted with.
+	mostGPUs int
 }
 
 func newIndex() index {
@@ -51,6 +53,7 @@ func (s *state) dropEffect(id string) {
 
 // count adds a node to the census, or with -1 takes it out: those under our care and not retired or away for repair.
 func (s *state) count(n lifecycle.Node, by int) {
+	s.mostGPUs = max(s.mostGPUs, len(n.Inventory.GPUs))
 	if n.State == lifecycle.Retired || n.State == lifecycle.RMA {
 		return
 	}

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,13 +22,28 @@ const (
 	jobEnding   = "ENDING"
 )
 
-// A job is what is stored of one. Its script is kept beside it.
+// A job is what is stored of one. Its script and environment are kept beside it, once for all jobs that have the same.
 type job struct {
 	wire.Job
-	Ask   wire.JobAsk `json:"ask"`   // as submitted, without the script
-	Queue queue.Job   `json:"queue"` // as the queue had it when it was last written
+	Ask    wire.JobAsk `json:"ask"` // as submitted, without script and environment
+	Script int64       `json:"script_of"`
+	Batch  string      `json:"batch,omitempty"` // the batch it came in
+	Line   int         `json:"line,omitempty"`  // and its line there
+	Queue  queue.Job   `json:"queue"`           // as the queue had it when it was last written
 	// Ending is how the last launch ended, until the queue has said what follows.
 	Ending *queue.Ending `json:"ending,omitempty"`
+}
+
+// A script is what a job runs.
+type script struct {
+	Text string   `json:"text"`
+	Env  []string `json:"env,omitempty"` // NAME=VALUE
+}
+
+// A batchLine is a job's line of a batch.
+type batchLine struct {
+	key  string
+	line int
 }
 
 // over reports whether the job will not run again.
@@ -42,31 +58,36 @@ func (j job) over() bool {
 // A jobState is what the state holds of jobs.
 type jobState struct {
 	jobs       map[int64]job // those that ended among them
-	scripts    map[int64]string
+	arrays     map[int64]array
+	scripts    map[int64]script
+	scriptUses map[int64]int // jobs that have each
+	batches    map[batchLine]int64
 	logs       map[int64]wire.JobLogs
 	launches   map[string]launch              // not over
 	launchesOn map[string]map[string]struct{} // by node: ids of launches
 }
 
 func newJobState() jobState {
-	return jobState{jobs: map[int64]job{}, scripts: map[int64]string{}, logs: map[int64]wire.JobLogs{}, launches: map[string]launch{},
+	return jobState{jobs: map[int64]job{}, arrays: map[int64]array{}, scripts: map[int64]script{}, scriptUses: map[int64]int{}, batches: map[batchLine]int64{}, logs: map[int64]wire.JobLogs{}, launches: map[string]launch{},
 		launchesOn: map[string]map[string]struct{}{}}
 }
 
 // jobChanges are what a transaction does to them.
 type jobChanges struct {
-	jobs     map[int64]*job // nil: no longer kept
-	scripts  map[int64]string
+	jobs     map[int64]*job    // nil: no longer kept
+	arrays   map[int64]*array  // nil: no longer kept
+	tasks    map[int64]job     // of new arrays: they follow from those and are not written
+	scripts  map[int64]*script // nil: no longer kept
 	logs     map[int64]wire.JobLogs
 	launches map[string]*launch // nil: over
 }
 
 func newJobChanges() jobChanges {
-	return jobChanges{jobs: map[int64]*job{}, scripts: map[int64]string{}, logs: map[int64]wire.JobLogs{}, launches: map[string]*launch{}}
+	return jobChanges{jobs: map[int64]*job{}, arrays: map[int64]*array{}, tasks: map[int64]job{}, scripts: map[int64]*script{}, logs: map[int64]wire.JobLogs{}, launches: map[string]*launch{}}
 }
 
 func (c jobChanges) clone() jobChanges {
-	return jobChanges{jobs: maps.Clone(c.jobs), scripts: maps.Clone(c.scripts), logs: maps.Clone(c.logs), launches: maps.Clone(c.launches)}
+	return jobChanges{jobs: maps.Clone(c.jobs), arrays: maps.Clone(c.arrays), tasks: maps.Clone(c.tasks), scripts: maps.Clone(c.scripts), logs: maps.Clone(c.logs), launches: maps.Clone(c.launches)}
 }
 
 // A launch is one under way, with what follows from it.
@@ -83,6 +104,9 @@ func (t *tx) job(id int64) (job, bool) {
 			return job{}, false
 		}
 		return *j, true
+	}
+	if j, ok := t.tasks[id]; ok {
+		return j, true
 	}
 	j, ok := t.base.jobs[id]
 	return j, ok
@@ -129,11 +153,21 @@ func (t *tx) jobOps(put func(string, any), drop func(string)) {
 			continue
 		}
 		drop(keyJobs + jobKey(id))
-		drop(keyScripts + jobKey(id))
 		drop(keyLogs + jobKey(id))
 	}
+	for _, id := range sortedKeys(t.arrays) {
+		if a := t.arrays[id]; a != nil {
+			put(keyArrays+jobKey(id), a)
+		} else {
+			drop(keyArrays + jobKey(id))
+		}
+	}
 	for _, id := range sortedKeys(t.scripts) {
-		put(keyScripts+jobKey(id), t.scripts[id])
+		if sc := t.scripts[id]; sc != nil {
+			put(keyScripts+jobKey(id), sc)
+		} else {
+			drop(keyScripts + jobKey(id))
+		}
 	}
 	for _, id := range sortedKeys(t.logs) {
 		put(keyLogs+jobKey(id), t.logs[id])
@@ -149,10 +183,10 @@ func (t *tx) jobOps(put func(string, any), drop func(string)) {
 
 // jobSize is how many operations they make.
 func (c *jobChanges) jobSize() int {
-	n := len(c.scripts) + len(c.logs) + len(c.launches)
+	n := len(c.scripts) + len(c.arrays) + len(c.logs) + len(c.launches)
 	for _, j := range c.jobs {
 		if n++; j == nil {
-			n += 2
+			n++
 		}
 	}
 	return n
@@ -160,16 +194,30 @@ func (c *jobChanges) jobSize() int {
 
 func (t *tx) publishJobs() {
 	s := t.base
+	for _, j := range t.tasks {
+		s.setJob(j)
+	}
 	for id, j := range t.jobs {
 		if j == nil {
-			delete(s.jobs, id)
-			delete(s.scripts, id)
-			delete(s.logs, id)
+			s.dropJob(id)
 			continue
 		}
-		s.jobs[id] = *j
+		s.setJob(*j)
 	}
-	maps.Copy(s.scripts, t.scripts)
+	for id, a := range t.arrays {
+		if a == nil {
+			delete(s.arrays, id)
+		} else {
+			s.arrays[id] = *a
+		}
+	}
+	for id, sc := range t.scripts {
+		if sc == nil {
+			delete(s.scripts, id)
+		} else {
+			s.scripts[id] = *sc
+		}
+	}
 	maps.Copy(s.logs, t.logs)
 	for id, l := range t.launches {
 		if l == nil {
@@ -199,12 +247,45 @@ func (s *state) loadJob(e store.Entry) error {
 		return err
 	}
 	switch prefix + "/" {
+	case keyArrays:
+		return s.loadArray(e)
 	case keyScripts:
-		return into(e, s.scripts, id, new(string))
+		return into(e, s.scripts, id, new(script))
 	case keyLogs:
 		return into(e, s.logs, id, new(wire.JobLogs))
 	}
-	return into(e, s.jobs, id, new(job))
+	var j job
+	if err := json.Unmarshal(e.Value, &j); err != nil {
+		return err
+	}
+	s.setJob(j)
+	return nil
+}
+
+// setJob and dropJob keep the indexes of scripts and batches.
+func (s *state) setJob(j job) {
+	if _, known := s.jobs[j.ID]; !known {
+		s.scriptUses[j.Script]++
+		if j.Batch != "" {
+			s.batches[batchLine{j.Batch, j.Line}] = cmp.Or(j.Array, j.ID)
+		}
+	}
+	s.jobs[j.ID] = j
+}
+
+func (s *state) dropJob(id int64) {
+	j, ok := s.jobs[id]
+	if !ok {
+		return
+	}
+	if s.scriptUses[j.Script]--; s.scriptUses[j.Script] <= 0 {
+		delete(s.scriptUses, j.Script)
+	}
+	if j.Batch != "" {
+		delete(s.batches, batchLine{j.Batch, j.Line})
+	}
+	delete(s.jobs, id)
+	delete(s.logs, id)
 }
 
 // setLaunch and dropLaunch keep the index of launches by node.

@@ -42,6 +42,7 @@ type lead struct {
 	seen     reportIDs
 	shows    shows
 	hearings map[string]*hearing // by launch; the apply loop's own
+	gate     *entrance           // for jobs; the apply loop's own; nil: to be made
 	changes  changes
 	outlooks outlooks
 
@@ -203,6 +204,10 @@ func (l *lead) commit(ctx context.Context, t *tx) error {
 		l.news = make(chan struct{})
 	}
 	l.mu.Unlock()
+	if t.ruled {
+		l.gate = nil
+	}
+	l.gate.settle(t)
 	for id, x := range t.launches {
 		if x == nil {
 			delete(l.hearings, id)

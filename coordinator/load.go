@@ -41,6 +41,7 @@ func newLead(ctx context.Context, cfg Config, m *api.Metrics, term *store.Term) 
 			return nil, fmt.Errorf("read %s: %w", e.Key, err)
 		}
 	}
+	l.st.expand()
 	l.st.reindex()
 	l.st.revision = uint64(rev)
 	for name := range l.st.nodes {
@@ -52,6 +53,9 @@ func newLead(ctx context.Context, cfg Config, m *api.Metrics, term *store.Term) 
 // load takes one stored key into the state. Keys of the store itself and of later versions are left alone.
 func (l *lead) load(e store.Entry) error {
 	name := func(prefix string) string { return strings.TrimPrefix(e.Key, prefix) }
+	if taken, err := l.st.loadRule(e); taken {
+		return err
+	}
 	switch {
 	case strings.HasPrefix(e.Key, keyNodes):
 		return into(e, l.st.nodes, name(keyNodes), new(lifecycle.Node))
@@ -65,7 +69,8 @@ func (l *lead) load(e store.Entry) error {
 		return into(e, l.st.refusals, name(keyRefusals), new(refusal))
 	case strings.HasPrefix(e.Key, keyReports):
 		return into(e, l.st.reported, name(keyReports), new([]string))
-	case strings.HasPrefix(e.Key, keyJobs), strings.HasPrefix(e.Key, keyScripts), strings.HasPrefix(e.Key, keyLogs), strings.HasPrefix(e.Key, keyGangs):
+	case strings.HasPrefix(e.Key, keyJobs), strings.HasPrefix(e.Key, keyScripts), strings.HasPrefix(e.Key, keyLogs), strings.HasPrefix(e.Key, keyGangs),
+		strings.HasPrefix(e.Key, keyArrays):
 		return l.st.loadJob(e)
 	case strings.HasPrefix(e.Key, keyHistory):
 		var h wire.HistoryEntry

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-gpu/assay/scheduler/commit"
 	"github.com/assay-gpu/assay/scheduler/cycle"
 	"github.com/assay-gpu/assay/scheduler/queue"
-	"github.com/assay-gpu/assay/scheduler/quota"
+	"github.com/assay-gpu/assay/scheduler/rules"
 	"github.com/assay-gpu/assay/scheduler/topo"
 )
 
@@ -25,37 +25,56 @@ type planner struct {
 	wishes  map[int64]scheduler.Gang
 	first   map[int64]int64 // by job: when it was first looked at
 	endings map[int64]queue.Ending
+	members map[rules.Member]bool
+	extra   []rules.Member                // of accounts, beside those that jobs have brought
+	within  map[string]*scheduler.NodeSet // by partition; nil for all nodes
+	saved   time.Time                     // when what was used was last written
+	resumed bool                          // what was used before was found written
+	shown   time.Time                     // when standings were last published
 	now     int64
 	planned time.Time
 	anew    bool // the next round plans from nothing
 	log     *slog.Logger
 }
 
-// everybody is the account that jobs are charged to until accounts are kept.
-const everybody = "all"
-
-// cpusPerNode only weighs a job's size where Slurm's factor counts CPUs; GPUs are what is placed.
-const cpusPerNode = 96
-
 // newPlanner knows nothing before it first catches up.
 func newPlanner(log *slog.Logger) *planner {
 	return &planner{endings: map[int64]queue.Ending{}, first: map[int64]int64{}, log: log}
 }
 
-// rebuild makes fleet and queue anew from what is committed.
+// rebuild makes fleet and queue anew from what is committed, and goes on with what was used.
 func (p *planner) rebuild(s *state, topology string, now time.Time) error {
+	members := append(s.members(), p.extra...)
+	book := s.book.Whole()
+	cfg, accounts, err := book.Build(s.fleetOf(), members)
+	if err != nil {
+		return err
+	}
 	tree := treeOf(topology, s.nodes)
-	accounts, err := quota.NewTree([]quota.Spec{{Name: everybody, Shares: 1, Nominal: quota.None(), Borrow: quota.None(), Lend: quota.None()}})
+	q, err := queue.New(cfg, accounts, now.Unix())
 	if err != nil {
 		return err
 	}
-	q, err := queue.New(queue.DefaultConfig(max(len(s.nodes), 1), 8, cpusPerNode), accounts, now.Unix())
-	if err != nil {
-		return err
+	used := s.usage.Usage
+	p.resumed = used.At > 0
+	if p.cycle != nil {
+		used = p.cycle.Queue.Usage(now.Unix())
 	}
+	q.Resume(used)
+	q.SetReservations(book.Reserve(len(tree.Nodes), tree.Node))
 	p.tree, p.leaf, p.wishes, p.anew = tree, leavesOf(s.nodes), map[int64]scheduler.Gang{}, true
 	p.endings = map[int64]queue.Ending{}
+	p.members = map[rules.Member]bool{}
+	for _, m := range members {
+		p.members[m] = true
+	}
 	p.cycle = &cycle.Cycle{Queue: q, Fleet: scheduler.NewFleet(tree, now), Wishes: p.wish, Options: backfill.DefaultOptions(), NoPreemption: true}
+	p.within = map[string]*scheduler.NodeSet{}
+	for name := range book.Partitions {
+		if nodes := book.Within(name, tree.Node); nodes != nil {
+			p.within[name] = p.cycle.Fleet.View().Set(nodes...)
+		}
+	}
 	for _, name := range sortedKeys(s.nodes) {
 		p.feed(name, s.nodes[name], now)
 	}
@@ -90,18 +109,20 @@ func (p *planner) take(s *state, j job) error {
 	switch {
 	case j.over():
 		delete(p.first, j.ID)
-		if q != nil && q.State == queue.Pending {
+		if q == nil {
+			return p.cycle.Queue.Recall(endedJob(j))
+		}
+		if q.State == queue.Pending {
 			return p.cycle.Queue.Cancel(j.ID, p.now)
 		}
 		return nil
 	case q == nil:
 		p.wishes[j.ID] = j.Gang
-		submitted := j.Queue.Submit
-		if err := p.cycle.Queue.Submit(j.Queue, p.now); err != nil {
+		waits := j.Queue
+		waits.Accrue = s.accrue(j)
+		if err := p.cycle.Queue.Restore(waits); err != nil {
 			return err
 		}
-		q = p.cycle.Queue.Job(j.ID)
-		q.Submit = cmp.Or(submitted, p.now)
 		if j.State != jobPending {
 			if err := p.resume(s, j); err != nil {
 				return err
@@ -117,13 +138,50 @@ func (p *planner) take(s *state, j job) error {
 	return nil
 }
 
+// accrue is since when a waiting job's age counts: as it was written, else since it was submitted, if nothing has kept it
+// from being looked at.
+func (s *state) accrue(j job) int64 {
+	if at, ok := s.usage.Accrue[j.ID]; ok {
+		return at
+	}
+	if j.Queue.HeldUser || j.Queue.HeldAdmin || j.Queue.Begin > j.Queue.Submit || len(j.Queue.After.List) > 0 || j.State != jobPending {
+		return 0
+	}
+	return j.Queue.Submit
+}
+
+// endStates are how a job can have ended, by their name.
+var endStates = func() map[string]queue.State {
+	m := map[string]queue.State{}
+	for _, s := range []queue.State{queue.Completed, queue.Failed, queue.Cancelled, queue.Timeout, queue.NodeFail, queue.Preempted, queue.Deadline} {
+		m[s.String()] = s
+	}
+	return m
+}()
+
+// endedJob is a job that has ended, as the queue knows it.
+func endedJob(j job) queue.Job {
+	q := j.Queue
+	q.State, q.Exit, q.End = endStates[j.State], j.Exit, j.Ended.Unix()
+	return q
+}
+
 // resume takes up a launch that another leader, or this planner before it was made anew, had begun.
 func (p *planner) resume(s *state, j job) error {
-	now := cmp.Or(j.Queue.Start, p.now)
-	if err := p.cycle.Queue.Start(j.ID, now); err != nil {
+	l, ok := s.launches[j.Launch]
+	start := p.now
+	switch {
+	case ok:
+		start = l.Reserved.Unix()
+	case j.Ending != nil:
+		start = min(p.now, j.Ending.At)
+		if !j.Started.IsZero() {
+			start = min(start, j.Started.Unix())
+		}
+	}
+	if err := p.cycle.Queue.Start(j.ID, start); err != nil {
 		return err
 	}
-	l, ok := s.launches[j.Launch]
 	if !ok {
 		return nil // over: its nodes are free
 	}
@@ -163,9 +221,12 @@ func (p *planner) started(s cycle.Start, g scheduler.Gang) error {
 // wish adds to a job's gang what the queue does not know.
 func (p *planner) wish(j *queue.Job, g *scheduler.Gang) {
 	w := p.wishes[j.ID]
-	id, limit, except := g.ID, g.Limit, g.Except
+	id, limit, except, reserved := g.ID, g.Limit, g.Except, g.Reserved
 	*g = w
-	g.ID, g.Limit, g.Except = id, limit, except
+	g.ID, g.Limit, g.Except, g.Reserved = id, limit, except, reserved
+	if set := p.within[j.Partition]; set != nil {
+		g.Within = append(g.Within, set)
+	}
 	if p.first[j.ID] == 0 {
 		p.first[j.ID] = p.now
 	}

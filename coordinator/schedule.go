@@ -15,6 +15,7 @@ import (
 	"github.com/assay-gpu/assay/scheduler/commit"
 	"github.com/assay-gpu/assay/scheduler/cycle"
 	"github.com/assay-gpu/assay/scheduler/queue"
+	"github.com/assay-gpu/assay/scheduler/rules"
 )
 
 // Times of the planner.
@@ -28,6 +29,7 @@ type changes struct {
 	mu    sync.Mutex
 	nodes map[string]struct{}
 	jobs  map[int64]struct{}
+	rules bool          // have changed
 	kick  chan struct{} // has room for one
 }
 
@@ -37,14 +39,18 @@ func newChanges() changes {
 
 // note remembers what a transaction has changed.
 func (c *changes) note(t *tx) {
-	if len(t.nodes)+len(t.jobs) == 0 {
+	if len(t.nodes)+len(t.jobs)+len(t.tasks) == 0 && !t.ruled {
 		return
 	}
 	c.mu.Lock()
+	c.rules = c.rules || t.ruled
 	for name := range t.nodes {
 		c.nodes[name] = struct{}{}
 	}
 	for id := range t.jobs {
+		c.jobs[id] = struct{}{}
+	}
+	for id := range t.tasks {
 		c.jobs[id] = struct{}{}
 	}
 	c.mu.Unlock()
@@ -54,24 +60,26 @@ func (c *changes) note(t *tx) {
 	}
 }
 
-func (c *changes) take() (nodes map[string]struct{}, jobs map[int64]struct{}) {
+func (c *changes) take() (nodes map[string]struct{}, jobs map[int64]struct{}, rules bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	nodes, jobs = c.nodes, c.jobs
-	c.nodes, c.jobs = map[string]struct{}{}, map[int64]struct{}{}
-	return nodes, jobs
+	nodes, jobs, rules = c.nodes, c.jobs, c.rules
+	c.nodes, c.jobs, c.rules = map[string]struct{}{}, map[int64]struct{}{}, false
+	return nodes, jobs, rules
 }
 
 // outlooks are why jobs wait and when they are expected to start: what the planner thinks, kept for people to read.
 type outlooks struct {
-	mu   sync.RWMutex
-	by   map[int64]outlook
-	snap *scheduler.Snapshot // the fleet as the planner last saw it
+	mu        sync.RWMutex
+	by        map[int64]outlook
+	standings map[string]queue.Standing
+	snap      *scheduler.Snapshot // the fleet as the planner last saw it
 }
 
 type outlook struct {
-	why     queue.Reason
-	planned int64
+	why      queue.Reason
+	planned  int64
+	priority uint32
 }
 
 // schedule plans and has the apply loop reserve what starts, until ctx ends. It thinks on its own copy of fleet and queue,
@@ -80,6 +88,7 @@ func (l *lead) schedule(ctx context.Context) error {
 	p := newPlanner(l.log)
 	for {
 		l.round(ctx, p)
+		l.saveUsage(ctx, p)
 		wait := idleEvery
 		if p.cycle != nil {
 			if at, ok := p.cycle.Wake(p.now); ok {
@@ -116,6 +125,7 @@ func (l *lead) round(ctx context.Context, p *planner) {
 		} else {
 			starts = p.cycle.Event(p.now)
 		}
+		l.settleGone(ctx, p)
 		refused := l.start(ctx, p, starts)
 		l.outlook(p)
 		if len(starts) == 0 || ctx.Err() != nil {
@@ -197,73 +207,38 @@ func (l *lead) reserve(t *tx, snap *scheduler.Snapshot, g scheduler.Gang, s cycl
 	return nil
 }
 
-// settleJobs asks the queue what follows from each launch that is over, and has it written.
-func (l *lead) settleJobs(ctx context.Context, p *planner) {
-	for id, e := range p.endings {
-		delete(p.endings, id)
-		p.cycle.Fleet.End(cycle.ID(id))
-		res, err := p.cycle.Queue.End(id, e)
-		if err != nil {
-			l.log.Error("planner", "job", id, "err", err)
-			p.tree = nil
-			continue
-		}
-		q := *p.cycle.Queue.Job(id)
-		err = l.do(ctx, func(t *tx) error {
-			j, ok := t.job(id)
-			if !ok || j.Ending == nil {
-				return nil
-			}
-			j.Ending, j.Queue, j.Exit = nil, q, e.Exit
-			if res.Requeued {
-				j.State = jobPending
-			} else {
-				j.State, j.Ended = q.State.String(), t.now
-			}
-			if j.Code = string(q.Why.Code); q.Why.Text != "" {
-				j.Reason = q.Why.Text
-			}
-			t.setJob(j)
-			t.record(wire.HistoryEntry{Event: fmt.Sprintf("job %d %s", id, j.State), By: "assay", Detail: detail(q.Why.Text)})
-			return nil
-		})
-		if err != nil && ctx.Err() == nil {
-			l.log.Error("planner", "job", id, "err", err)
-			p.tree = nil
-		}
-	}
-}
-
-func detail(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
-}
-
 // outlook publishes what the planner thinks.
 func (l *lead) outlook(p *planner) {
 	by := map[int64]outlook{}
+	priorities := p.cycle.Priorities()
 	for _, id := range p.cycle.Queue.Pending() {
-		o := outlook{why: p.cycle.Queue.Job(id).Why}
+		o := outlook{why: p.cycle.Queue.Job(id).Why, priority: priorities[id]}
 		if pl, ok := p.cycle.Planned(id); ok {
 			o.planned = pl.Start
 		}
 		by[id] = o
 	}
+	var standings map[string]queue.Standing
+	if wall := time.Now(); wall.Sub(p.shown) > time.Second {
+		p.shown = wall
+		standings = p.cycle.Queue.Standings()
+	}
 	l.outlooks.mu.Lock()
+	defer l.outlooks.mu.Unlock()
 	l.outlooks.by, l.outlooks.snap = by, p.cycle.Fleet.Snapshot()
-	l.outlooks.mu.Unlock()
+	if standings != nil {
+		l.outlooks.standings = standings
+	}
 }
 
 // catchUp brings the planner's fleet and queue up to what is committed.
 func (l *lead) catchUp(p *planner) error {
-	nodes, jobs := l.changes.take()
+	nodes, jobs, ruled := l.changes.take()
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	now := leaderNow(l.st)
 	p.now = now.Unix()
-	if p.tree == nil || !p.covers(l.st.nodes, nodes) {
+	if p.tree == nil || ruled || !p.covers(l.st.nodes, nodes) || !p.knows(l.st.jobs, jobs) {
 		return p.rebuild(l.st, l.cfg.Topology, now)
 	}
 	p.cycle.Fleet.Tick(now)
@@ -273,9 +248,21 @@ func (l *lead) catchUp(p *planner) error {
 	for id := range jobs {
 		if j, ok := l.st.jobs[id]; ok {
 			p.takeIn(l.st, j)
+		} else {
+			p.cycle.Queue.Forget(id)
 		}
 	}
 	return nil
+}
+
+// knows reports whether the users of all those jobs stand in the planner's tree of accounts.
+func (p *planner) knows(all map[int64]job, changed map[int64]struct{}) bool {
+	for id := range changed {
+		if j, ok := all[id]; ok && !p.members[rules.Member{Account: j.Account, User: j.User}] {
+			return false
+		}
+	}
+	return true
 }
 
 // covers reports whether the planner's tree has all those nodes, under the leaves they are under now.

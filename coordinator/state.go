@@ -8,6 +8,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/guard"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/coordinator/wire"
+	"github.com/assay-gpu/assay/scheduler/rules"
 )
 
 // A state is all that the leader knows, as committed. Only the apply loop changes it, and only by publishing a
@@ -26,7 +27,9 @@ type state struct {
 	learned  map[string]policy.Set // by product: what most of its nodes show. Replaced, never changed
 	policies *policies             // policy as it holds for single nodes
 	counters counters
-	revision uint64 // of the last commit
+	revision uint64     // of the last commit
+	book     rules.Book // of the built-in scheduler: who may have how much
+	usage    usage      // as it was last written
 	jobState
 	index
 }
@@ -35,7 +38,7 @@ func newState() *state {
 	return &state{
 		nodes: map[string]lifecycle.Node{}, versions: map[string]uint64{}, cases: map[string]wire.Case{},
 		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{}, reported: map[string][]string{},
-		policy: policy.Default(), policies: new(policies), jobState: newJobState(), index: newIndex(),
+		policy: policy.Default(), policies: new(policies), jobState: newJobState(), index: newIndex(), book: rules.NewBook(),
 	}
 }
 

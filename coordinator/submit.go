@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -9,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-gpu/assay/checks/hostlist"
-	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/queue"
+	"github.com/assay-gpu/assay/scheduler/rules"
+	"github.com/assay-gpu/assay/scheduler/sbatch"
 )
 
 // Bounds on a job: what one store transaction and one desired state can carry.
@@ -31,7 +32,7 @@ func (l *lead) notOurs() error {
 	return &refusedError{"jobs of this fleet are Slurm's", "submit with sbatch; assay schedules where assayd runs with --workload-manager none"}
 }
 
-// SubmitJob implements api.Jobs.
+// SubmitJob implements api.Jobs. Of an array it returns the array.
 func (c *Coordinator) SubmitJob(ctx context.Context, by string, ask wire.JobAsk) (wire.Job, error) {
 	l, err := c.leading()
 	if err != nil {
@@ -40,41 +41,95 @@ func (c *Coordinator) SubmitJob(ctx context.Context, by string, ask wire.JobAsk)
 	if err := l.notOurs(); err != nil {
 		return wire.Job{}, err
 	}
-	script := ask.Script
-	ask.Script = ""
-	if err := sound(&ask, script); err != nil {
+	sc := script{Text: ask.Script, Env: ask.Env}
+	if err := sound(&ask, sc.Text); err != nil {
 		return wire.Job{}, err
 	}
-	after, err := queue.ParseDependencies(ask.After)
-	if err != nil {
-		return wire.Job{}, &invalidError{err.Error(), "write it as afterok:12,afterany:13"}
-	}
-	var made job
+	ask.Script, ask.Env = "", nil
+	var id int64
 	err = l.do(ctx, func(t *tx) error {
-		for _, a := range after.List {
-			if _, ok := t.job(a.Job); !ok {
-				return &invalidError{fmt.Sprintf("dependency %q: there is no job %d", ask.After, a.Job), "`assay job list --all` shows the jobs that are kept"}
-			}
+		if id, err = l.accept(t, entrant{by: by, ask: ask}); err != nil {
+			return err
 		}
-		t.counters.Job++
-		made = newJob(t.counters.Job, by, ask, after, t.now)
-		t.setJob(made)
-		t.scripts[made.ID] = script
-		t.record(wire.HistoryEntry{Event: fmt.Sprintf("job %d submitted name=%s nodes=%d", made.ID, strconv.Quote(made.Name), made.Gang.Nodes), By: by})
+		j, _ := t.job(id)
+		if a, ok := t.array(id); ok {
+			j = a.Template
+		}
+		t.scripts[j.Script] = &sc
+		text := fmt.Sprintf("job %d submitted name=%s nodes=%d", id, strconv.Quote(j.Name), j.Gang.Nodes)
+		if n := len(ask.Array); n > 0 {
+			text += fmt.Sprintf(" tasks=%d", n)
+		}
+		t.record(wire.HistoryEntry{Event: text, By: by})
 		return nil
 	})
-	return made.Job, err
+	if err != nil {
+		return wire.Job{}, err
+	}
+	return c.Job(ctx, id)
 }
 
-func newJob(id int64, by string, ask wire.JobAsk, after queue.Dependencies, now time.Time) job {
+// An entrant is a job at the door.
+type entrant struct {
+	by     string
+	ask    wire.JobAsk // sound, without script and environment
+	script int64       // whose it shares; 0: its own
+	batch  batchLine
+}
+
+// accept takes a job in, if the rules let it, and gives its id, of an array the array's. The caller keeps its script.
+func (l *lead) accept(t *tx, e entrant) (int64, error) {
+	after, err := queue.ParseDependencies(e.ask.After)
+	if err != nil {
+		return 0, &invalidError{err.Error(), "write it as afterok:12,afterany:13"}
+	}
+	for _, a := range after.List {
+		_, isJob := t.job(a.Job)
+		if _, isArray := t.array(a.Job); !isJob && !isArray && a.Kind != queue.Singleton {
+			return 0, &invalidError{fmt.Sprintf("dependency %q: there is no job %d", e.ask.After, a.Job), "`assay job list --all` shows the jobs that are kept"}
+		}
+	}
+	d := l.entrance(t)
+	where, why := d.whole.Complete(e.by, rules.Place{Partition: e.ask.Partition, Account: e.ask.Account, QOS: e.ask.QOS})
+	if why.Code != queue.NoReason {
+		return 0, notTaken(why)
+	}
+	e.ask.Partition, e.ask.Account, e.ask.QOS = where.Partition, where.Account, where.QOS
+	t.counters.Job++
+	j := newJob(t.counters.Job, e, after, t.now, t.base.mostGPUs)
+	if err := d.admit(t, j, max(len(e.ask.Array), 1)); err != nil {
+		return 0, err
+	}
+	if len(e.ask.Array) == 0 {
+		t.setJob(j)
+		return j.ID, nil
+	}
+	j.Ask.Array = nil
+	a := array{ID: j.ID, First: j.ID + 1, Tasks: e.ask.Array, Template: j}
+	t.counters.Job += int64(len(a.Tasks))
+	t.setArray(a)
+	return a.ID, nil
+}
+
+func newJob(id int64, e entrant, after queue.Dependencies, now time.Time, mostGPUs int) job {
+	ask := e.ask
 	g := ask.Gang
 	g.ID = strconv.FormatInt(id, 10)
-	j := job{Ask: ask, Job: wire.Job{ID: id, Name: ask.Name, User: by, Partition: ask.Partition, Account: ask.Account, QOS: ask.QOS,
-		State: jobPending, Gang: g, Submitted: now}}
-	j.Queue = queue.Job{ID: id, Name: ask.Name, Account: ask.Account, Partition: ask.Partition, QOS: ask.QOS, Nodes: g.Nodes, GPUsPerNode: g.GPUs,
-		Limit: int64(g.Limit / time.Second), Submit: now.Unix(), Nice: ask.Nice, HeldUser: ask.Hold, Requeue: ask.Requeue, After: after}
+	j := job{Ask: ask, Script: cmp.Or(e.script, id), Batch: e.batch.key, Line: e.batch.line, Job: wire.Job{ID: id, Name: ask.Name, User: e.by,
+		Partition: ask.Partition, Account: ask.Account, QOS: ask.QOS, State: jobPending, Gang: g, Submitted: now, Throttle: ask.Throttle,
+		Begin: ask.Begin, Deadline: ask.Deadline, After: ask.After, Reservation: ask.Reservation}}
+	gpus := g.GPUs
+	if g.Whole || gpus == 0 && g.Share.Kind == scheduler.NoShare {
+		gpus = mostGPUs // limits and shares count what it keeps from others
+	}
+	j.Queue = queue.Job{ID: id, Name: ask.Name, User: e.by, Account: ask.Account, Partition: ask.Partition, QOS: ask.QOS, Nodes: g.Nodes, GPUsPerNode: gpus,
+		Limit: int64(g.Limit / time.Second), Submit: now.Unix(), Nice: ask.Nice, HeldUser: ask.Hold, Requeue: ask.Requeue, After: after,
+		Throttle: ask.Throttle, Reservation: ask.Reservation}
 	if !ask.Begin.IsZero() {
 		j.Queue.Begin = ask.Begin.Unix()
+	}
+	if !ask.Deadline.IsZero() {
+		j.Queue.Deadline = ask.Deadline.Unix()
 	}
 	return j
 }
@@ -82,15 +137,6 @@ func newJob(id int64, by string, ask wire.JobAsk, after queue.Dependencies, now 
 // sound fills in what was left out and refuses what cannot be.
 func sound(ask *wire.JobAsk, script string) error {
 	bad := func(hint, format string, args ...any) error { return &invalidError{fmt.Sprintf(format, args...), hint} }
-	if ask.Partition == "" {
-		ask.Partition = "batch"
-	}
-	if ask.Account == "" {
-		ask.Account = everybody
-	}
-	if ask.QOS == "" {
-		ask.QOS = "normal"
-	}
 	if ask.Name == "" {
 		ask.Name = "job"
 	}
@@ -103,12 +149,12 @@ func sound(ask *wire.JobAsk, script string) error {
 		env += len(e)
 	}
 	switch {
-	case ask.Partition != "batch":
-		return bad("leave it out, or name batch", "partition %.60q: this fleet has one, batch", ask.Partition)
-	case ask.QOS != "normal":
-		return bad("leave it out, or name normal", "QOS %.60q: this fleet has one, normal", ask.QOS)
-	case ask.Account != everybody:
-		return bad("leave it out", "account %.60q: this fleet keeps no accounts yet; all jobs are charged to %s", ask.Account, everybody)
+	case strings.Contains(ask.Partition, ","):
+		return bad("name one; a job waits in one partition", "partition %.60q", ask.Partition)
+	case len(ask.Array) > sbatch.MaxTasks || !slices.IsSorted(ask.Array) || ask.Throttle < 0:
+		return bad("write it as 0-99%8", "an array of %d tasks: at most %d, sorted", len(ask.Array), sbatch.MaxTasks)
+	case ask.Nice < 0:
+		return bad("leave it out", "nice %d: nobody may raise his own priority", ask.Nice)
 	case strings.TrimSpace(script) == "":
 		return bad("give a script whose first line is #!/bin/sh or another program", "the script is empty")
 	case len(script) > scriptMost:
@@ -150,6 +196,10 @@ func (c *Coordinator) Jobs(_ context.Context, all bool) (out []wire.Job, err err
 // Job implements api.Jobs.
 func (c *Coordinator) Job(_ context.Context, id int64) (out wire.Job, err error) {
 	err = c.read(func(l *lead, s *state, _ time.Time) error {
+		if a, ok := s.arrays[id]; ok {
+			out = s.viewArray(a)
+			return nil
+		}
 		j, ok := s.jobs[id]
 		if !ok {
 			return unknownJob(id)
@@ -190,7 +240,7 @@ func (l *lead) viewJob(j job) wire.Job {
 		defer l.outlooks.mu.RUnlock()
 		if o, ok := l.outlooks.by[j.ID]; ok {
 			v.Reason, v.Code = o.why.Text, string(o.why.Code)
-			if o.planned > 0 {
+			if v.Priority = o.priority; o.planned > 0 {
 				v.Planned = time.Unix(o.planned, 0).UTC()
 			}
 		}
@@ -198,42 +248,76 @@ func (l *lead) viewJob(j job) wire.Job {
 	return v
 }
 
-// OrderJob implements api.Jobs.
+// ordersAtOnce is how many tasks of an array one transaction orders: each has three operations at most.
+const ordersAtOnce = 30
+
+// OrderJob implements api.Jobs. An order to an array goes to all its tasks that go on.
 func (c *Coordinator) OrderJob(ctx context.Context, by, verb string, id int64, v wire.JobVerb) (wire.Job, error) {
 	l, err := c.leading()
 	if err != nil {
 		return wire.Job{}, err
 	}
-	err = l.do(ctx, func(t *tx) error {
-		j, ok := t.job(id)
-		if !ok {
-			return unknownJob(id)
-		}
-		if j.over() {
-			return &refusedError{fmt.Sprintf("job %d has ended: %s", id, j.State), "`assay job list` shows the jobs that go on"}
-		}
-		switch verb {
-		case "cancel":
-			return t.cancelJob(j, by, v.Reason)
-		case "hold", "release":
-			if j.State != jobPending {
-				return &refusedError{fmt.Sprintf("job %d is %s: only a job that waits can be held", id, strings.ToLower(j.State)), "cancel it instead"}
+	for last := int64(0); ; {
+		more := false
+		err = l.do(ctx, func(t *tx) error {
+			more = false
+			_, isArray := t.array(id)
+			n := 0
+			for _, one := range t.tasksOf(id) {
+				if isArray && one <= last {
+					continue
+				}
+				if n++; n > ordersAtOnce {
+					more = true
+					break
+				}
+				if err := t.orderJob(by, verb, one, v); err != nil && !isArray {
+					return err
+				}
+				last = one
 			}
-			j.Queue.HeldUser = verb == "hold"
-			if verb == "release" {
-				j.Queue.HeldAdmin, j.Queue.Attempts, j.Queue.NotBefore = false, 0, 0
-			}
-		default:
-			return &invalidError{fmt.Sprintf("%q is no order to a job", verb), "orders are cancel, hold and release"}
+			return nil
+		})
+		if err != nil {
+			return wire.Job{}, err
 		}
-		t.setJob(j)
-		t.record(wire.HistoryEntry{Event: fmt.Sprintf("job %d %s", id, verb), By: by, Detail: detail(v.Reason)})
-		return nil
-	})
-	if err != nil {
-		return wire.Job{}, err
+		if !more {
+			return c.Job(ctx, id)
+		}
 	}
-	return c.Job(ctx, id)
+}
+
+func (t *tx) orderJob(by, verb string, id int64, v wire.JobVerb) error {
+	j, ok := t.job(id)
+	if !ok {
+		return unknownJob(id)
+	}
+	if j.over() {
+		return &refusedError{fmt.Sprintf("job %d has ended: %s", id, j.State), "`assay job list` shows the jobs that go on"}
+	}
+	switch verb {
+	case "cancel":
+		return t.cancelJob(j, by, v.Reason)
+	case "hold", "release":
+		if j.State != jobPending {
+			return &refusedError{fmt.Sprintf("job %d is %s: only a job that waits can be held", id, strings.ToLower(j.State)), "cancel it instead"}
+		}
+		j.Queue.HeldUser = verb == "hold"
+		if verb == "release" {
+			j.Queue.HeldAdmin, j.Queue.Attempts, j.Queue.NotBefore = false, 0, 0
+		}
+	default:
+		return &invalidError{fmt.Sprintf("%q is no order to a job", verb), "orders are cancel, hold and release"}
+	}
+	t.setJob(j)
+	t.record(wire.HistoryEntry{Event: fmt.Sprintf("job %d %s", id, verb), By: by, Detail: detail(v.Reason)})
+	return nil
+}
+
+// FindJob implements api.Jobs.
+func (c *Coordinator) FindJob(_ context.Context, text string) (id int64, err error) {
+	err = c.read(func(_ *lead, s *state, _ time.Time) error { id, err = s.findJob(text); return err })
+	return id, err
 }
 
 // cancelJob ends a job that waits, and has a launch end on its nodes.
@@ -271,84 +355,21 @@ func (c *Coordinator) JobLogs(_ context.Context, id int64) (out wire.JobLogs, er
 	return out, err
 }
 
-// PlanJob implements api.Jobs: where a job would start now, or why it would not. Nothing is kept.
-func (c *Coordinator) PlanJob(_ context.Context, ask wire.JobAsk) (wire.JobPlan, error) {
-	l, err := c.leading()
-	if err != nil {
-		return wire.JobPlan{}, err
-	}
-	if err := sound(&ask, "dry run"); err != nil {
-		return wire.JobPlan{}, err
-	}
-	g := ask.Gang
-	g.ID = ask.Name
-	l.mu.RLock()
-	now := leaderNow(l.st)
-	tree := treeOf(l.cfg.Topology, l.st.nodes)
-	var nodes []lifecycle.Node
-	for _, name := range sortedKeys(l.st.nodes) {
-		nodes = append(nodes, l.st.nodes[name])
-	}
-	var running []launch
-	for _, id := range sortedKeys(l.st.launches) {
-		running = append(running, l.st.launches[id])
-	}
-	l.mu.RUnlock()
-	if len(nodes) == 0 {
-		return wire.JobPlan{Refused: "no node is enrolled"}, nil
-	}
-	f := scheduler.NewFleet(tree, now)
-	for _, n := range nodes {
-		i, ok := tree.Node(n.Name)
-		if !ok {
-			continue
-		}
-		if err := feed(f, i, n, now); err != nil {
-			return wire.JobPlan{}, err
-		}
-		if len(n.Jobs) > 0 && l.cfg.Slurm != nil {
-			f.Bar(i, scheduler.Bar{Why: "in use by Slurm job " + n.Jobs[0].ID})
-		}
-	}
-	for _, x := range running {
-		if err := f.Start(&scheduler.Running{ID: x.ID, Nodes: takes(tree, x.Launch), Start: x.Reserved, End: endOf(x.Reserved, x.Limit)}); err != nil {
-			return wire.JobPlan{}, err
-		}
-	}
-	return describePlan(f.View(), g), nil
-}
-
-func describePlan(s *scheduler.Snapshot, g scheduler.Gang) wire.JobPlan {
-	plan := scheduler.Place(s, g)
-	out := wire.JobPlan{Cost: plan.Cost}
-	if !plan.OK() {
-		out.Refused = s.Why(g, plan.Refused)
-		return out
-	}
-	tree := s.Tree()
-	var names []string
-	byLeaf := map[string][]string{}
-	for _, t := range plan.Nodes {
-		name, leaf := tree.Nodes[t.Node], tree.Leaf[t.Node]
-		names = append(names, name)
-		sw := tree.Switches[leaf].Name
-		byLeaf[sw] = append(byLeaf[sw], name)
-	}
-	out.Nodes = hostlist.Compress(names)
-	for _, sw := range sortedKeys(byLeaf) {
-		out.Where = append(out.Where, sw+": "+hostlist.Compress(byLeaf[sw]))
-	}
-	return out
-}
-
-// oldJobs lists jobs that have ended and need not be kept, oldest first, no more than one transaction takes.
+// oldJobs lists jobs that have ended and need not be kept, oldest first, no more than one transaction takes. Tasks of an
+// array are kept as long as any of it goes on.
 func oldJobs(jobs map[int64]job) []int64 {
-	var ended []int64
 	if len(jobs) <= jobsKept {
 		return nil
 	}
+	goes := map[int64]bool{}
+	for _, j := range jobs {
+		if j.Array != 0 && !j.over() {
+			goes[j.Array] = true
+		}
+	}
+	var ended []int64
 	for id, j := range jobs {
-		if j.over() {
+		if j.over() && !goes[j.Array] {
 			ended = append(ended, id)
 		}
 	}

@@ -87,7 +87,7 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass map[string]stri
 	if old := oldJobs(l.st.jobs); len(old) > 0 {
 		work = append(work, func(t *tx) error {
 			for _, id := range old {
-				t.jobs[id] = nil
+				t.dropJob(id)
 			}
 			return nil
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/coordinator/store"
 	"github.com/assay-gpu/assay/coordinator/wire"
+	"github.com/assay-gpu/assay/scheduler/rules"
 )
 
 // A tx gathers the changes of one or more events over a state it does not touch. Its ops go to etcd in one
@@ -42,8 +43,11 @@ type tx struct {
 	history   []wire.HistoryEntry
 	extra     []store.Op
 	forgotten []string // closed cases no longer kept
-	guarded   bool     // guard changed
-	governed  bool     // policy or rollout changed
+	book      rules.Book
+	usage     *usage // nil: as it was
+	guarded   bool   // guard changed
+	governed  bool   // policy or rollout changed
+	ruled     bool   // book changed
 }
 
 // env is what a transaction needs from outside the state: who leads, and the secrets and chances it may use.
@@ -60,7 +64,7 @@ func (s *state) begin(e env, now time.Time) *tx {
 		nodes: map[string]lifecycle.Node{}, woken: map[string]bool{}, cases: map[string]wire.Case{},
 		effects: map[string]*pending{}, refusals: map[string]*refusal{}, reported: map[string][]string{}, tokens: map[string]*authority.TokenRecord{},
 		jobChanges: newJobChanges(),
-		guard:      s.guard, policy: s.policy, rollout: s.rollout, learned: s.learned, counters: s.counters,
+		guard:      s.guard, policy: s.policy, rollout: s.rollout, learned: s.learned, counters: s.counters, book: s.book,
 	}
 }
 
@@ -422,6 +426,12 @@ func (t *tx) publish(rev uint64) {
 	}
 	maps.Copy(s.reported, t.reported)
 	t.publishJobs()
+	if t.ruled {
+		s.book = t.book
+	}
+	if t.usage != nil {
+		s.usage = *t.usage
+	}
 	for hash, r := range t.tokens {
 		if r == nil {
 			delete(s.tokens, hash)

@@ -33,7 +33,7 @@ type Gang struct {
 	SwitchWait time.Duration `json:"switch_wait,omitempty"` // the @wait of it: how long it insists; the queue cuts it to max_switch_wait
 	Waited     time.Duration `json:"waited,omitempty"`      // since it was first looked at
 
-	// Shape inside the job; Parallel.Shape fills these in.
+	// Shape inside the job; Parallel.Shape fills these in (--parallel).
 	Group         int `json:"group,omitempty"`          // nodes that share one NVLink domain; 0 or 1: none need to
 	Segment       int `json:"segment,omitempty"`        // nodes under one switch of SegmentHeight; divides Nodes; 0: no segments
 	SegmentHeight int `json:"segment_height,omitempty"` // 0: a leaf

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,10 +58,21 @@ func (a *app) jobRows(js []wire.Job) error {
 		return nil
 	}
 	header := []string{"job", "name", "user", "state", "nodes", "gpus", "time", "where or why"}
+	if a.wide() {
+		header = []string{"job", "name", "user", "account", "partition", "qos", "priority", "state", "nodes", "gpus", "time", "where or why"}
+	}
 	var rows [][]string
-	for _, j := range js {
-		rows = append(rows, []string{strconv.FormatInt(j.ID, 10), clean(j.Name), clean(j.User), j.State, strconv.Itoa(j.Gang.Nodes),
-			gpusText(j), a.jobTime(j), jobWhere(j)})
+	list, ids := folded(js)
+	for i, j := range list {
+		row := []string{ids[i], clean(j.Name), clean(j.User)}
+		if a.wide() {
+			row = append(row, clean(j.Account), clean(j.Partition), clean(j.QOS), dash(positive(int64(j.Priority))))
+		}
+		where := jobWhere(j)
+		if len(j.Tasks) > 0 {
+			where = tasksText(j)
+		}
+		rows = append(rows, append(row, j.State, strconv.Itoa(j.Gang.Nodes), gpusText(j), a.jobTime(j), where))
 	}
 	return a.rows(header, rows)
 }
@@ -132,11 +144,19 @@ func (a *app) showJob(j wire.Job) error {
 		exit = strconv.Itoa(j.Exit)
 	}
 	return a.facts(
-		[2]string{"Job", fmt.Sprintf("%d %s of %s", j.ID, clean(j.Name), clean(j.User))},
+		[2]string{"Job", fmt.Sprintf("%s %s of %s", jobName(j), clean(j.Name), clean(j.User))},
 		[2]string{"State", j.State},
+		[2]string{"Tasks", tasksText(j)},
+		[2]string{"Runs in", fmt.Sprintf("partition %s, account %s, QOS %s", clean(j.Partition), clean(j.Account), clean(j.QOS))},
+		[2]string{"Reservation", clean(j.Reservation)},
+		[2]string{"Priority", positive(int64(j.Priority))},
 		[2]string{"Why", strings.TrimSpace(clean(j.Reason))},
 		[2]string{"Wants", fmt.Sprintf("%s, GPUs of each: %s, limit %s", count(j.Gang.Nodes, "node"), gpusText(j), limitText(j))},
+		[2]string{"After", clean(j.After)},
+		[2]string{"At once", positive(int64(j.Throttle))},
 		[2]string{"Submitted", at(j.Submitted)},
+		[2]string{"Not before", at(j.Begin)},
+		[2]string{"Deadline", at(j.Deadline)},
 		[2]string{"Expected", at(j.Planned)},
 		[2]string{"Started", at(j.Started)},
 		[2]string{"Ended", at(j.Ended)},
@@ -151,6 +171,14 @@ func limitText(j wire.Job) string {
 		return "none"
 	}
 	return j.Gang.Limit.String()
+}
+
+// positive is n, and nothing where there is nothing.
+func positive(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func (a *app) jobWhyCmd() *cobra.Command {
@@ -174,7 +202,10 @@ func (a *app) jobWhyCmd() *cobra.Command {
 }
 
 func (a *app) whyText(j wire.Job) string {
-	s := fmt.Sprintf("Job %d is %s", j.ID, j.State)
+	s := fmt.Sprintf("Job %s is %s", jobName(j), j.State)
+	if len(j.Tasks) > 0 {
+		return fmt.Sprintf("Array %d is %s: %s.", j.ID, j.State, tasksText(j))
+	}
 	if j.State != "PENDING" && j.Nodes != "" {
 		s += " on " + clean(j.Nodes)
 	}
@@ -234,7 +265,7 @@ func (a *app) showLogs(logs wire.JobLogs) error {
 	return nil
 }
 
-func (a *app) jobVerbCmd(verb, short, long string, do func(*client.Client, context.Context, int64, wire.JobVerb) (wire.Job, error)) *cobra.Command {
+func (a *app) jobVerbCmd(verb, short, long string, do func(*client.Client, context.Context, string, wire.JobVerb) (wire.Job, error)) *cobra.Command {
 	var v wire.JobVerb
 	return a.command(spec{
 		use: verb + " JOB…", short: short, long: long, args: cobra.MinimumNArgs(1), example: "  assay job " + verb + " 12",
@@ -242,7 +273,7 @@ func (a *app) jobVerbCmd(verb, short, long string, do func(*client.Client, conte
 			cmd.Flags().StringVar(&v.Reason, "reason", "", "why, for those who come after")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
-			var ids []int64
+			var ids []string
 			for _, arg := range args { // all of them are right, or none is touched
 				id, err := jobID(arg)
 				if err != nil {
@@ -263,10 +294,79 @@ func (a *app) jobVerbCmd(verb, short, long string, do func(*client.Client, conte
 	})
 }
 
-func jobID(s string) (int64, error) {
-	id, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, &usageError{fmt.Sprintf("job %q: want its number", s), "`assay job list` shows the numbers"}
+// jobID checks what names a job: its number, an array's, or ARRAY_TASK.
+func jobID(s string) (string, error) {
+	array, task, isTask := strings.Cut(s, "_")
+	id, err := strconv.ParseInt(array, 10, 64)
+	_, err2 := strconv.ParseUint(task, 10, 32)
+	if err != nil || id <= 0 || isTask && err2 != nil {
+		return "", &usageError{fmt.Sprintf("job %q: want its number, or ARRAY_TASK", s), "`assay job list` shows the numbers"}
 	}
-	return id, nil
+	return s, nil
+}
+
+// jobName is a job's id as people know it: of a task of an array ARRAY_TASK.
+func jobName(j wire.Job) string {
+	if j.Array != 0 {
+		return fmt.Sprintf("%d_%d", j.Array, j.Task)
+	}
+	return strconv.FormatInt(j.ID, 10)
+}
+
+// folded is jobs as a table shows them: the tasks of an array that wait for the same are one line, as squeue has it.
+func folded(js []wire.Job) (rows []wire.Job, ids []string) {
+	type key struct {
+		array int64
+		code  string
+	}
+	at, tasks := map[key]int{}, map[key][]int{}
+	for _, j := range js {
+		k := key{j.Array, j.Code}
+		if j.Array == 0 || j.State != "PENDING" || j.Launches > 0 {
+			rows, ids = append(rows, j), append(ids, jobName(j))
+			continue
+		}
+		if tasks[k] = append(tasks[k], j.Task); len(tasks[k]) == 1 {
+			at[k] = len(rows)
+			rows, ids = append(rows, j), append(ids, "")
+		}
+	}
+	for k, i := range at {
+		if len(tasks[k]) == 1 {
+			ids[i] = jobName(rows[i])
+			continue
+		}
+		ids[i] = fmt.Sprintf("%d_[%s]", k.array, spans(tasks[k]))
+		if rows[i].Throttle > 0 {
+			ids[i] = fmt.Sprintf("%d_[%s%%%d]", k.array, spans(tasks[k]), rows[i].Throttle)
+		}
+	}
+	return rows, ids
+}
+
+// spans writes sorted numbers as 0-3,7.
+func spans(ns []int) string {
+	var parts []string
+	for i := 0; i < len(ns); {
+		k := i
+		for k+1 < len(ns) && ns[k+1] == ns[k]+1 {
+			k++
+		}
+		if part := strconv.Itoa(ns[i]); k > i {
+			parts = append(parts, part+"-"+strconv.Itoa(ns[k]))
+		} else {
+			parts = append(parts, part)
+		}
+		i = k + 1
+	}
+	return strings.Join(parts, ",")
+}
+
+// tasksText counts an array's tasks by state.
+func tasksText(j wire.Job) string {
+	var parts []string
+	for _, state := range slices.Sorted(maps.Keys(j.Tasks)) {
+		parts = append(parts, fmt.Sprintf("%d %s", j.Tasks[state], state))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,35 +33,58 @@ var submitFlags = []struct{ name, short, usage string }{
 	{"dependency", "d", "afterok:JOB, afterany:JOB, …"},
 	{"begin", "b", "not before this date and time"},
 	{"export", "", "ALL, NONE, or names of variables"},
+	{"partition", "p", "where it waits and runs"},
+	{"qos", "q", "class of service"},
+	{"account", "A", "whom it is charged to"},
+	{"reservation", "", "run in this reservation, and nowhere else"},
+	{"array", "a", "tasks, as 0-99%8: indices, and how many at once"},
+	{"deadline", "", "must have ended by this date and time"},
+	{"nice", "", "lowers its priority by so much"},
+	{"near", "", "required[:HEIGHT], preferred[:HEIGHT] or anywhere: how close together; 0 is a leaf"},
+	{"parallel", "", "tp=N,pp=N,dp=N: shape of a training job; with --gpus-per-node"},
+	{"per-leaf", "", "nodes under one leaf at most"},
+}
+
+// submitSwitches are those without a value.
+var submitSwitches = []struct{ name, short, usage string }{
+	{"requeue", "", "start it again when a node fails under it"},
+	{"hold", "H", "do not start it before it is released"},
+	{"exclusive", "", "whole nodes, whatever of them it uses"},
+	{"spread", "", "on the emptiest leaves and nodes"},
+	{"same-grade", "", "on nodes of one measured performance class"},
 }
 
 func (a *app) jobSubmitCmd() *cobra.Command {
-	var dryRun, wait, requeue, hold bool
-	values := make([]string, len(submitFlags))
+	var dryRun, wait bool
+	var batch, key string
+	values, switches := make([]string, len(submitFlags)), make([]bool, len(submitSwitches))
 	var cmd *cobra.Command
 	cmd = a.command(spec{
-		use: "submit SCRIPT", short: "Submit a script as a gang", args: cobra.ExactArgs(1), follow: true,
+		use: "submit SCRIPT", short: "Submit a script as a gang", args: cobra.MaximumNArgs(1), follow: true,
 		long: `The script's #SBATCH lines say what it needs. It is run once for each rank, on every node or on none: first every
 node of the gang checks itself again, then all start together. SCRIPT may be - for standard input.
 
-An option that assay cannot honour is refused; one that makes no difference is told.`,
-		example: "  assay job submit train.sbatch\n  assay job submit train.sbatch --nodes 8 --certified soak:7d --dry-run\n  assay job submit test.sh --wait",
+An option that assay cannot honour is refused; one that makes no difference is told.
+
+With --batch, FILE holds a job a line: the options and the script, as on this command line. All are submitted by one process
+and are durable when it says so. Faults are told by line, and the other lines are submitted. If it breaks off, say it again
+with the --key that it printed: lines that were taken are not taken twice.`,
+		example: "  assay job submit train.sbatch\n  assay job submit train.sbatch --nodes 8 --certified soak:7d --dry-run\n  assay job submit sweep.sh --array 0-99%8 --qos high\n  assay job submit --batch jobs.txt\n  assay job submit test.sh --wait",
 		flags: func(cmd *cobra.Command) {
 			f := cmd.Flags()
 			for i, o := range submitFlags {
 				f.StringVarP(&values[i], o.name, o.short, "", o.usage)
 			}
-			f.BoolVar(&requeue, "requeue", false, "start it again when a node fails under it")
-			f.BoolVarP(&hold, "hold", "H", false, "do not start it before it is released")
+			for i, o := range submitSwitches {
+				f.BoolVarP(&switches[i], o.name, o.short, false, o.usage)
+			}
 			f.BoolVar(&dryRun, "dry-run", false, "only say where it would start now, or why not")
 			f.BoolVar(&wait, "wait", false, "wait for its end; exit status 1 unless it completed")
-			cmd.MarkFlagsMutuallyExclusive("dry-run", "wait")
+			f.StringVar(&batch, "batch", "", "submit the jobs of this `FILE`, one a line")
+			f.StringVar(&key, "key", "", "with --batch: go on with the batch that this `KEY` was printed for")
+			cmd.MarkFlagsMutuallyExclusive("dry-run", "wait", "batch")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
-			script, err := a.readScript(args[0])
-			if err != nil {
-				return err
-			}
 			var options []string
 			for i, o := range submitFlags {
 				name := o.name
@@ -71,13 +95,25 @@ An option that assay cannot honour is refused; one that makes no difference is t
 					options = append(options, "--"+name+"="+values[i])
 				}
 			}
-			if requeue {
-				options = append(options, "--requeue")
+			for i, o := range submitSwitches {
+				if switches[i] {
+					options = append(options, "--"+o.name)
+				}
 			}
-			if hold {
-				options = append(options, "--hold")
+			if batch != "" {
+				if len(args) > 0 {
+					return &usageError{"a script beside --batch", "name the scripts in the file"}
+				}
+				return a.submitBatch(ctx, c, batch, key, options)
 			}
-			ask, ignored, err := askFor(args[0], script, options)
+			if len(args) == 0 || key != "" {
+				return &usageError{"name the job's script, or - for standard input", "with --batch FILE, and there alone, --key goes"}
+			}
+			script, err := a.readScript(args[0])
+			if err != nil {
+				return err
+			}
+			ask, ignored, err := a.askFor(args[0], script, options)
 			if err != nil {
 				return err
 			}
@@ -95,6 +131,10 @@ An option that assay cannot honour is refused; one that makes no difference is t
 			}
 			if !wait {
 				return a.emit(j, func() error {
+					if len(ask.Array) > 0 {
+						fmt.Fprintf(a.out, "array %d submitted, %s\n", j.ID, count(len(ask.Array), "task"))
+						return nil
+					}
 					fmt.Fprintf(a.out, "job %d submitted\n", j.ID)
 					return nil
 				})
@@ -124,8 +164,8 @@ func (a *app) readScript(name string) (string, error) {
 }
 
 // askFor makes of a script and options what the control plane is asked.
-func askFor(name, script string, options []string) (wire.JobAsk, []string, error) {
-	r, ignored, err := sbatch.Parse(script, options)
+func (a *app) askFor(name, script string, options []string) (wire.JobAsk, []string, error) {
+	r, ignored, err := sbatch.Parse(script, options, a.now().Local())
 	if err != nil {
 		return wire.JobAsk{}, nil, &usageError{err.Error(), "`assay job submit --help` lists the options"}
 	}
@@ -143,6 +183,7 @@ func askFor(name, script string, options []string) (wire.JobAsk, []string, error
 	return wire.JobAsk{
 		Name: r.Name, Script: script, Dir: dir, Output: r.Output, Env: exported(r), Gang: r.Gang, Partition: r.Partition, Account: r.Account,
 		QOS: r.QOS, Requeue: r.Requeue, Begin: r.Begin, Hold: r.Hold, Nice: r.Nice, After: r.After,
+		Deadline: r.Deadline, Reservation: r.Reservation, Array: r.Array, Throttle: r.Throttle,
 	}, ignored, nil
 }
 
@@ -222,14 +263,20 @@ func (a *app) waitJob(ctx context.Context, c *client.Client, j wire.Job) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 		rctx, cancel := context.WithTimeout(ctx, a.timeout)
-		next, err := c.Job(rctx, j.ID)
+		next, err := c.Job(rctx, strconv.FormatInt(j.ID, 10))
 		cancel()
 		if err != nil {
 			return err
 		}
 		j = next
 	}
-	logs, err := c.JobLogs(ctx, j.ID)
+	if len(j.Tasks) > 0 {
+		if err := a.emit(j, func() error { return a.showJob(j) }); err != nil || j.State == "COMPLETED" {
+			return err
+		}
+		return errFault
+	}
+	logs, err := c.JobLogs(ctx, strconv.FormatInt(j.ID, 10))
 	if err != nil {
 		return err
 	}

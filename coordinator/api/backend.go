@@ -12,6 +12,7 @@ import (
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/wire"
+	"github.com/assay-gpu/assay/scheduler/rules"
 )
 
 // A Backend is everything the API asks of the coordinator. All methods may be called by many goroutines at once. An
@@ -27,6 +28,7 @@ type Backend struct {
 	History    History
 	Leadership Leadership
 	Jobs       Jobs
+	Rules      Rules
 }
 
 // Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose
@@ -101,14 +103,30 @@ type Policies interface {
 // Jobs runs gangs where no other workload manager does.
 type Jobs interface {
 	SubmitJob(ctx context.Context, by string, ask wire.JobAsk) (wire.Job, error)
+	// SubmitJobs takes or refuses each job of a batch by itself. Those of its lines that were taken before are not taken again.
+	SubmitJobs(ctx context.Context, by string, b wire.Batch) ([]wire.BatchAnswer, error)
+	// FindJob is the id that a text names: a job's, an array's, or ARRAY_TASK.
+	FindJob(ctx context.Context, text string) (int64, error)
 	// PlanJob says where a job would start now, or why not. Nothing is kept of it.
-	PlanJob(ctx context.Context, ask wire.JobAsk) (wire.JobPlan, error)
+	PlanJob(ctx context.Context, by string, ask wire.JobAsk) (wire.JobPlan, error)
 	// Jobs lists jobs, oldest first; those that have ended only with all.
 	Jobs(ctx context.Context, all bool) ([]wire.Job, error)
 	Job(ctx context.Context, id int64) (wire.Job, error)
 	// OrderJob carries out cancel, hold or release.
 	OrderJob(ctx context.Context, by, verb string, id int64, v wire.JobVerb) (wire.Job, error)
 	JobLogs(ctx context.Context, id int64) (wire.JobLogs, error)
+}
+
+// Rules keeps partitions, QOS, accounts, reservations and the weights of priority.
+type Rules interface {
+	// Rules are those kept; with whole, those too that hold where none were.
+	Rules(ctx context.Context, whole bool) (rules.File, error)
+	// SetRules keeps each record in place of the one of its name. A file with any fault is refused whole.
+	SetRules(ctx context.Context, by string, f rules.File) (rules.File, error)
+	// DropRule deletes a record: of kind account, qos, partition or reservation.
+	DropRule(ctx context.Context, by, kind, name string) (rules.File, error)
+	// Accounts are all accounts, each with its users after it, and how they stand.
+	Accounts(ctx context.Context) ([]wire.Account, error)
 }
 
 // Guarder shows and stops the guard.

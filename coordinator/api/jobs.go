@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -12,6 +14,7 @@ var jobRoutes = []route{
 	{"GET " + wire.PathJobs, authority.Operator, readWait, (*Server).jobs},
 	{"POST " + wire.PathJobs, authority.Operator, readWait, (*Server).submitJob},
 	{"POST " + wire.PathJobs + "/plan", authority.Operator, readWait, (*Server).planJob},
+	{"POST " + wire.PathJobs + "/batch", authority.Operator, batchWait, (*Server).submitBatch},
 	{"GET " + wire.PathJobs + "/{id}", authority.Operator, readWait, (*Server).oneJob},
 	{"GET " + wire.PathJobs + "/{id}/logs", authority.Operator, readWait, (*Server).jobLogs},
 	{"POST " + wire.PathJobs + "/{id}/{verb}", authority.Operator, readWait, (*Server).orderJob},
@@ -60,19 +63,42 @@ func (s *Server) planJob(c call) (any, error) {
 	if err := decode(c, maxReport, true, &ask); err != nil {
 		return nil, err
 	}
-	return s.backend.Jobs.PlanJob(c.ctx, ask)
+	return s.backend.Jobs.PlanJob(c.ctx, c.who.name, ask)
 }
 
-func jobID(r *http.Request) (int64, error) {
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil || id <= 0 {
-		return 0, Errorf(http.StatusBadRequest, "%.40q is no job's id: they are numbers", r.PathValue("id"))
+// Bounds of a batch: its scripts and environments are in it once each.
+const (
+	maxBatch  = 16 << 20
+	batchWait = time.Minute
+)
+
+func (s *Server) submitBatch(c call) (any, error) {
+	var b wire.Batch
+	if err := decode(c, maxBatch, true, &b); err != nil {
+		return nil, err
 	}
-	return id, nil
+	if len(b.Jobs) > wire.BatchMost {
+		return nil, Errorf(http.StatusBadRequest, "a batch of %d jobs: at most %d in one request", len(b.Jobs), wire.BatchMost)
+	}
+	return s.backend.Jobs.SubmitJobs(c.ctx, c.who.name, b)
+}
+
+// jobID is the job or array that the path names.
+func (s *Server) jobID(c call) (int64, error) {
+	text := c.r.PathValue("id")
+	if id, err := strconv.ParseInt(text, 10, 64); err == nil && id > 0 {
+		return id, nil
+	}
+	array, task, ok := strings.Cut(text, "_")
+	_, err := strconv.ParseUint(array, 10, 63)
+	if _, err2 := strconv.ParseUint(task, 10, 32); !ok || err != nil || err2 != nil {
+		return 0, Errorf(http.StatusBadRequest, "%.40q is no job's id: they are numbers, and of a task of an array ARRAY_TASK", text)
+	}
+	return s.backend.Jobs.FindJob(c.ctx, text)
 }
 
 func (s *Server) oneJob(c call) (any, error) {
-	id, err := jobID(c.r)
+	id, err := s.jobID(c)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +106,7 @@ func (s *Server) oneJob(c call) (any, error) {
 }
 
 func (s *Server) jobLogs(c call) (any, error) {
-	id, err := jobID(c.r)
+	id, err := s.jobID(c)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +114,7 @@ func (s *Server) jobLogs(c call) (any, error) {
 }
 
 func (s *Server) orderJob(c call) (any, error) {
-	id, err := jobID(c.r)
+	id, err := s.jobID(c)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ var written = writtenType{}
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for _, rs := range [][]route{agentRoutes, operatorRoutes, enrolRoutes, jobRoutes} {
+	for _, rs := range [][]route{agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes} {
 		for _, rt := range rs {
 			mux.Handle(rt.pattern, s.serve(rt))
 		}

@@ -14,6 +14,11 @@ func (c *Client) Submit(ctx context.Context, ask wire.JobAsk) (wire.Job, error) 
 	return call[wire.Job](ctx, c, http.MethodPost, wire.PathJobs, nil, ask)
 }
 
+// SubmitBatch hands in many jobs. Sent again with the same key, those that were taken are not taken again.
+func (c *Client) SubmitBatch(ctx context.Context, b wire.Batch) ([]wire.BatchAnswer, error) {
+	return call[[]wire.BatchAnswer](ctx, c, http.MethodPost, wire.PathJobs+"/batch", nil, b)
+}
+
 // PlanJob asks where a job would start now, or why not. Nothing is kept of it.
 func (c *Client) PlanJob(ctx context.Context, ask wire.JobAsk) (wire.JobPlan, error) {
 	return call[wire.JobPlan](ctx, c, http.MethodPost, wire.PathJobs+"/plan", nil, ask)
@@ -24,29 +29,29 @@ func (c *Client) Jobs(ctx context.Context, all bool) ([]wire.Job, error) {
 	return call[[]wire.Job](ctx, c, http.MethodGet, wire.PathJobs, url.Values{"all": {strconv.FormatBool(all)}}, nil)
 }
 
-// Job returns one job.
-func (c *Client) Job(ctx context.Context, id int64) (wire.Job, error) {
+// Job returns one job, array, or task of one (12_3).
+func (c *Client) Job(ctx context.Context, id string) (wire.Job, error) {
 	return call[wire.Job](ctx, c, http.MethodGet, jobPath(id), nil, nil)
 }
 
 // CancelJob ends a job, whether it waits or runs.
-func (c *Client) CancelJob(ctx context.Context, id int64, v wire.JobVerb) (wire.Job, error) {
+func (c *Client) CancelJob(ctx context.Context, id string, v wire.JobVerb) (wire.Job, error) {
 	return call[wire.Job](ctx, c, http.MethodPost, jobPath(id)+"/cancel", nil, v)
 }
 
 // HoldJob keeps a waiting job from starting.
-func (c *Client) HoldJob(ctx context.Context, id int64, v wire.JobVerb) (wire.Job, error) {
+func (c *Client) HoldJob(ctx context.Context, id string, v wire.JobVerb) (wire.Job, error) {
 	return call[wire.Job](ctx, c, http.MethodPost, jobPath(id)+"/hold", nil, v)
 }
 
 // ReleaseJob lets a held job go on.
-func (c *Client) ReleaseJob(ctx context.Context, id int64, v wire.JobVerb) (wire.Job, error) {
+func (c *Client) ReleaseJob(ctx context.Context, id string, v wire.JobVerb) (wire.Job, error) {
 	return call[wire.Job](ctx, c, http.MethodPost, jobPath(id)+"/release", nil, v)
 }
 
 // JobLogs returns the ends of what the ranks of a job's last launch wrote.
-func (c *Client) JobLogs(ctx context.Context, id int64) (wire.JobLogs, error) {
+func (c *Client) JobLogs(ctx context.Context, id string) (wire.JobLogs, error) {
 	return call[wire.JobLogs](ctx, c, http.MethodGet, jobPath(id)+"/logs", nil, nil)
 }
 
-func jobPath(id int64) string { return wire.PathJobs + "/" + strconv.FormatInt(id, 10) }
+func jobPath(id string) string { return wire.PathJobs + "/" + url.PathEscape(id) }

@@ -9,7 +9,7 @@ import (
 // Paths of the built-in scheduler.
 const (
 	PathGangs = "/v1/agent/gangs" // POST GangStatus → 204
-	PathJobs  = "/v1/jobs"        // GET ?all=true → []Job; POST JobAsk → Job; POST /plan JobAsk → JobPlan; GET /{id} → Job; POST /{id}/cancel|hold|release JobVerb → Job; GET /{id}/logs → JobLogs
+	PathJobs  = "/v1/jobs"        // GET ?all=true → []Job; POST JobAsk → Job; POST /plan JobAsk → JobPlan; POST /batch Batch → []BatchAnswer; GET /{id} → Job; POST /{id}/cancel|hold|release JobVerb → Job; GET /{id}/logs → JobLogs. An id is a job's, an array's, or ARRAY_TASK
 )
 
 // A JobAsk is what a person submits: a script and what it needs.
@@ -28,6 +28,37 @@ type JobAsk struct {
 	Hold      bool           `json:"hold,omitempty"`
 	Nice      int            `json:"nice,omitempty"`
 	After     string         `json:"after,omitempty"` // as sbatch's --dependency: afterok:12,afterany:13
+
+	Deadline    time.Time `json:"deadline,omitzero"`     // must have ended by then
+	Reservation string    `json:"reservation,omitempty"` // runs in this one alone
+	Array       []int     `json:"array,omitempty"`       // indices of the tasks of an array; nil: a single job
+	Throttle    int       `json:"throttle,omitempty"`    // tasks at once; 0: all
+}
+
+// A Batch is many jobs submitted at once. Sent again with the same key it submits those that had not been taken.
+type Batch struct {
+	Key     string     `json:"key"`     // of the submitter's making; lines are known by it
+	Scripts []string   `json:"scripts"` // each once
+	Env     []string   `json:"env"`     // of those jobs that have none of their own
+	Jobs    []BatchJob `json:"jobs"`
+}
+
+// BatchMost bounds the jobs of one Batch.
+const BatchMost = 1000
+
+// A BatchJob is one of them.
+type BatchJob struct {
+	Line   int    `json:"line"`   // of the file; each once
+	Script int    `json:"script"` // index in Scripts
+	Ask    JobAsk `json:"ask"`    // without Script
+}
+
+// A BatchAnswer says what became of one.
+type BatchAnswer struct {
+	Line  int    `json:"line"`
+	ID    int64  `json:"id,omitempty"`
+	Again bool   `json:"again,omitempty"` // it had been submitted before
+	Error string `json:"error,omitempty"`
 }
 
 // A Job is one job as the control plane sees it.
@@ -50,6 +81,16 @@ type Job struct {
 	Nodes     string         `json:"nodes,omitempty"`  // hostlist, in rank order
 	Exit      int            `json:"exit"`             // of the first rank that did not end well; 128 and more: ended by that signal
 	Launches  int            `json:"launches"`         // how often its nodes were reserved
+
+	Array       int64          `json:"array,omitempty"`       // the array it is a task of
+	Task        int            `json:"task,omitempty"`        // its index there
+	Tasks       map[string]int `json:"tasks,omitempty"`       // of an array itself: its tasks by state
+	Throttle    int            `json:"throttle,omitempty"`    // tasks at once
+	Begin       time.Time      `json:"begin,omitzero"`        // not before
+	Deadline    time.Time      `json:"deadline,omitzero"`     // must have ended by then
+	After       string         `json:"after,omitempty"`       // as sbatch's --dependency
+	Reservation string         `json:"reservation,omitempty"` //
+	Priority    uint32         `json:"priority,omitempty"`    // of a waiting job, as the planner last worked it out
 }
 
 // A JobVerb is an order on one job.

@@ -48,7 +48,7 @@ func ID(id int64) string { return strconv.FormatInt(id, 10) }
 
 // Replan orders the queue anew and plans from nothing.
 func (c *Cycle) Replan(now int64) []Start {
-	c.reserve(now)
+	c.Reserve(now)
 	entries := c.Queue.Order(now)
 	c.place = make(map[int64]int, len(entries))
 	for i, e := range entries {
@@ -190,6 +190,15 @@ func (c *Cycle) Planned(id int64) (backfill.Planned, bool) {
 	}
 	p, ok := c.schedule.Planned[ID(id)]
 	return p, ok
+}
+
+// Priorities are those of the jobs that the last round considered.
+func (c *Cycle) Priorities() map[int64]uint32 {
+	out := make(map[int64]uint32, len(c.entries))
+	for _, e := range c.entries {
+		out[e.Job.ID] = e.Key.Priority
+	}
+	return out
 }
 
 // Schedule is what the last round decided.

@@ -7,9 +7,9 @@ import (
 	"github.com/assay-gpu/assay/scheduler"
 )
 
-// reserve gives the fleet the windows of the queue's reservations as far as plans look. The window that is now, or comes
+// Reserve gives the fleet the windows of the queue's reservations as far as plans look. The window that is now, or comes
 // next, has the reservation's name: jobs that name it run there. Later ones of a recurring reservation keep their nodes free.
-func (c *Cycle) reserve(now int64) {
+func (c *Cycle) Reserve(now int64) {
 	seen := map[string]bool{}
 	for _, r := range c.Queue.Reservations() {
 		for i, w := range r.Windows(now, now+c.Options.Window) {

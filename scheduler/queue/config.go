@@ -26,6 +26,8 @@ type Config struct {
 	// Assoc holds the limits of accounts and users, by the tree's names.
 	Assoc   map[string]Limits
 	Requeue RequeueRules
+	// Open takes users that the tree does not name: they are charged to their account itself.
+	Open bool
 	// PreemptByTier makes partition tiers, not QOS lists, say who may preempt: Slurm's preempt/partition_prio.
 	PreemptByTier bool
 }

@@ -152,7 +152,7 @@ func (q *Queue) stands(j *Job, now int64) (outcome, string) {
 
 func (q *Queue) dependency(j *Job, d Dependency, now int64) (outcome, string) {
 	if d.Kind == Singleton {
-		for _, id := range q.byName[j.User+"\x00"+j.Name] {
+		for _, id := range q.byName[nameKey(j)] {
 			if o := q.jobs[id]; o.ID < j.ID && !o.State.Done() {
 				return waits, fmt.Sprintf("singleton: job %d of the same name %q is %s", o.ID, o.Name, o.State)
 			}

@@ -24,8 +24,9 @@ type Queue struct {
 
 	reservations []Reservation
 	early        map[string]earlyFailures
-	quotas       bool  // somebody owns something, so that others can borrow
-	ticked       int64 // until when usage is in the history
+	quotas       bool    // somebody owns something, so that others can borrow
+	gone         []int64 // ended by the queue itself, and not yet told
+	ticked       int64   // until when usage is in the history
 }
 
 // New is an empty queue. It refuses a configuration with faults, and names all of them.
@@ -48,18 +49,30 @@ func (q *Queue) Submit(j Job, now int64) error {
 		return &RefusedError{j.ID, r}
 	}
 	j.State, j.Submit = Pending, now
-	q.jobs[j.ID] = &j
+	q.add(&j)
+	return nil
+}
+
+// add takes a waiting job in.
+func (q *Queue) add(j *Job) {
+	q.jobs[j.ID] = j
 	q.pending = insert(q.pending, j.ID)
+	q.list(j)
+	q.budget.submitted(j, 1)
+}
+
+// list makes j known under its array and its name.
+func (q *Queue) list(j *Job) {
 	if j.Array != 0 {
 		q.arrays[j.Array] = append(q.arrays[j.Array], j.ID)
 	}
 	if j.Name != "" {
-		key := j.User + "\x00" + j.Name
-		q.byName[key] = append(q.byName[key], j.ID)
+		q.byName[nameKey(j)] = append(q.byName[nameKey(j)], j.ID)
 	}
-	q.budget.submitted(&j, 1)
-	return nil
 }
+
+// nameKey is what jobs that singleton takes for one have in common.
+func nameKey(j *Job) string { return j.User + "\x00" + j.Name }
 
 // Job is the job of that id as it stands, or nil.
 func (q *Queue) Job(id int64) *Job { return q.jobs[id] }
@@ -118,6 +131,7 @@ func (q *Queue) Order(now int64) []Entry {
 	for _, id := range gone {
 		q.jobs[id].Why = Reason{DeadlineReason, "could no longer end before its deadline"}
 		q.finish(q.jobs[id], Deadline, now)
+		q.gone = append(q.gone, id)
 	}
 	slices.SortFunc(entries, func(a, b Entry) int { return compareKeys(a.Key, b.Key) })
 	return entries

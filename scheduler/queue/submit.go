@@ -42,7 +42,7 @@ func (q *Queue) refuse(j *Job) Reason {
 	}
 	id, ok := q.tree.Find(quota.User(j.Account, j.User))
 	if !ok {
-		if id, ok = q.tree.Find(j.Account); !ok || j.User != "" {
+		if id, ok = q.tree.Find(j.Account); !ok || j.User != "" && !c.Open {
 			return Reason{InvalidAccount, fmt.Sprintf("%q is no user of an account %q", j.User, j.Account)}
 		}
 	}

@@ -54,3 +54,6 @@ func (h *History) Raw(id ID) float64 { return h.raw[id] }
 
 // Left is what dt seconds leave of one.
 func (h *History) Left(dt float64) float64 { return math.Pow(h.d, dt) }
+
+// Set says what id has used, faded until now, all below it counted in.
+func (h *History) Set(id ID, raw float64) { h.raw[id] = raw }

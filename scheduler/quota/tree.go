@@ -52,6 +52,9 @@ type Tree struct {
 // infinite is more than any fleet has, and small enough to be added up.
 const infinite = int64(1) << 50
 
+// Endless is an amount that no fleet has: what is available to an account beyond it has no limit.
+const Endless = infinite / 2
+
 // User is the name under which the tree knows a user of an account: a user may be in several.
 func User(account, user string) string { return account + "/" + user }
 

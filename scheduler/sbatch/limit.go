@@ -127,6 +127,9 @@ func (p *parser) finish() {
 	if perNode == 0 {
 		g.Whole = true // nobody said how many: the whole node
 	}
+	if r.parallel != nil {
+		p.shaped(perNode)
+	}
 	if r.Error != "" && r.Error != r.Output {
 		p.ignored = append(p.ignored, "--error") // both go to the output
 	}

@@ -64,13 +64,7 @@ func options() []option {
 		{"error", 'e', false, text(func(r *Request) *string { return &r.Error })},
 		{"switches", 0, false, switches},
 		{"segment", 0, false, number(func(r *Request) *int { return &r.Gang.Segment }, 1)},
-		{"exclusive", 0, true, func(r *Request, v string) error {
-			if v != "" {
-				return fmt.Errorf("%q: only the plain form is known", v)
-			}
-			r.Gang.Whole = true
-			return nil
-		}},
+		{"exclusive", 0, true, exclusive},
 		{"requeue", 0, true, func(r *Request, _ string) error { r.Requeue = true; return nil }},
 		{"no-requeue", 0, true, func(r *Request, _ string) error { r.Requeue = false; return nil }},
 		{"hold", 'H', true, func(r *Request, _ string) error { r.Hold = true; return nil }},
@@ -81,11 +75,17 @@ func options() []option {
 			return number(func(r *Request) *int { return &r.Nice }, 0)(r, v)
 		}},
 		{"dependency", 'd', false, text(func(r *Request) *string { return &r.After })},
-		{"begin", 'b', false, begin},
+		{"begin", 'b', false, when(func(r *Request) *time.Time { return &r.Begin })},
+		{"deadline", 0, false, when(func(r *Request) *time.Time { return &r.Deadline })},
 		{"export", 0, false, export},
 		{"certified", 0, false, certified},
-		{"reservation", 0, false, refused("reservations are not kept yet")},
-		{"array", 'a', false, refused("arrays cannot be submitted yet: submit each task by itself")},
+		{"near", 0, false, near},
+		{"parallel", 0, false, parallel},
+		{"per-leaf", 0, false, number(func(r *Request) *int { return &r.Gang.PerLeaf }, 1)},
+		{"spread", 0, true, func(r *Request, _ string) error { r.Gang.Spread = true; return nil }},
+		{"same-grade", 0, true, func(r *Request, _ string) error { r.Gang.SameGrade = true; return nil }},
+		{"reservation", 0, false, text(func(r *Request) *string { return &r.Reservation })},
+		{"array", 'a', false, array},
 		{"container", 0, false, refused("containers are not started: run the runtime inside the script")},
 		{"container-image", 0, false, refused("containers are not started: run the runtime inside the script")},
 		{"container-mounts", 0, false, refused("containers are not started: run the runtime inside the script")},
@@ -248,14 +248,29 @@ func export(r *Request, v string) error {
 	return nil
 }
 
-// begin is a time as RFC 3339 has it, with or without the zone, or now+N with seconds, minutes, hours or days; relative
-// ones are for the caller to resolve, since nothing here reads a clock.
-func begin(r *Request, v string) error {
-	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.Parse(form, v); err == nil {
-			r.Begin = t
-			return nil
-		}
+// when is a time of the caller's clock, which the request carries.
+func when(into func(*Request) *time.Time) func(*Request, string) error {
+	return func(r *Request, v string) error {
+		t, err := ParseWhen(v, r.now)
+		*into(r) = t
+		return err
 	}
-	return fmt.Errorf("%q: want a date and time, as 2026-12-24T08:00", v)
+}
+
+func array(r *Request, v string) (err error) {
+	r.Array, r.Throttle, err = ParseArray(v)
+	return err
+}
+
+// exclusive is plain, or exclusive=user: as much as plain here, since the nodes of a gang are shared with nobody or with
+// anybody. The other forms mean what assay has no word for.
+func exclusive(r *Request, v string) error {
+	switch v {
+	case "", "user":
+		r.Gang.Whole = true
+		return nil
+	case "topo":
+		return fmt.Errorf("topo: whole leaves cannot be asked for; --segment keeps nodes together")
+	}
+	return fmt.Errorf("%q: want it plain", v)
 }

@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,22 +11,28 @@ import (
 
 // A Request is what the options of a job say.
 type Request struct {
-	Name      string
-	Gang      scheduler.Gang
-	Partition string
-	Account   string
-	QOS       string
-	Dir       string
-	Output    string
-	Error     string // only told apart when it is another file than Output
-	Begin     time.Time
-	After     string // as --dependency
-	Export    []string
-	ExportAll bool // the submitter's environment: sbatch's default
-	Requeue   bool
-	Hold      bool
-	Nice      int
-	Array     string
+	Name        string
+	Gang        scheduler.Gang
+	Partition   string
+	Account     string
+	QOS         string
+	Dir         string
+	Output      string
+	Error       string    // only told apart when it is another file than Output
+	Begin       time.Time // zero: at once
+	Deadline    time.Time // zero: none
+	Reservation string
+	After       string // as --dependency
+	Export      []string
+	ExportAll   bool // the submitter's environment: sbatch's default
+	Requeue     bool
+	Hold        bool
+	Nice        int
+	Array       []int // indices of the tasks, sorted; nil: no array
+	Throttle    int   // of them at once; 0: all
+
+	now      time.Time
+	parallel *scheduler.Parallel
 
 	nodes, ntasks, perNode, gpus, gpusPerNode, gpusPerTask int
 }
@@ -65,9 +72,9 @@ func (e *FaultsError) Hint() string {
 }
 
 // Parse reads the options of a script, and then those of the command line, which win. ignored lists the options that were
-// taken and mean nothing here. All faults come in one *FaultsError.
-func Parse(script string, args []string) (r Request, ignored []string, err error) {
-	p := &parser{r: Request{ExportAll: true}}
+// taken and mean nothing here. All faults come in one *FaultsError. Times are read by the clock of now, in its zone.
+func Parse(script string, args []string, now time.Time) (r Request, ignored []string, err error) {
+	p := &parser{r: Request{ExportAll: true, now: now}}
 	n := 0
 	for line := range strings.Lines(script) {
 		n++
@@ -97,6 +104,15 @@ func Parse(script string, args []string) (r Request, ignored []string, err error
 		return p.r, p.ignored, &FaultsError{p.faults}
 	}
 	return p.r, p.ignored, nil
+}
+
+// Words cuts a line into words as Parse does those of a script.
+func Words(line string) ([]string, error) {
+	words, bad := split(line)
+	if bad != "" {
+		return nil, errors.New(bad)
+	}
+	return words, nil
 }
 
 // split cuts a line into words as a shell would: quotes join, and # begins a comment.

@@ -55,7 +55,7 @@ func (p *Plane) room(ask wire.JobAsk) (names []string, refused string) {
 }
 
 // PlanJob implements api.Jobs.
-func (p *Plane) PlanJob(_ context.Context, ask wire.JobAsk) (wire.JobPlan, error) {
+func (p *Plane) PlanJob(_ context.Context, _ string, ask wire.JobAsk) (wire.JobPlan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	names, refused := p.room(ask)
@@ -116,4 +116,40 @@ func (p *Plane) JobLogs(ctx context.Context, id int64) (wire.JobLogs, error) {
 		return wire.JobLogs{Job: id}, err
 	}
 	return wire.JobLogs{Job: id, Launch: j.Launch, Ranks: []wire.RankOutput{{Rank: 0, Node: "gpu001", Text: "step 1\nstep 2\n"}, {Rank: 1, Node: "gpu002", Cut: true, Text: "ok\n"}}}, nil
+}
+
+// FindJob implements api.Jobs. There are no arrays here.
+func (p *Plane) FindJob(_ context.Context, text string) (int64, error) {
+	return 0, api.Errorf(404, "job %s: not found", text)
+}
+
+// SubmitJobs implements api.Jobs. A job of more nodes than there are is refused, so that stories see a fault.
+func (p *Plane) SubmitJobs(ctx context.Context, by string, b wire.Batch) ([]wire.BatchAnswer, error) {
+	var out []wire.BatchAnswer
+	for _, j := range b.Jobs {
+		key := fmt.Sprint(b.Key, " ", j.Line)
+		p.mu.Lock()
+		id, again := p.batches[key]
+		p.mu.Unlock()
+		if again {
+			out = append(out, wire.BatchAnswer{Line: j.Line, ID: id, Again: true})
+			continue
+		}
+		if j.Ask.Gang.Nodes > len(p.nodes) {
+			out = append(out, wire.BatchAnswer{Line: j.Line, Error: fmt.Sprintf("not submitted: asks %d nodes; partition batch allows %d (PartitionNodeLimit)", j.Ask.Gang.Nodes, len(p.nodes))})
+			continue
+		}
+		made, err := p.SubmitJob(ctx, by, j.Ask)
+		if err != nil {
+			return nil, err
+		}
+		p.mu.Lock()
+		if p.batches == nil {
+			p.batches = map[string]int64{}
+		}
+		p.batches[key] = made.ID
+		p.mu.Unlock()
+		out = append(out, wire.BatchAnswer{Line: j.Line, ID: made.ID})
+	}
+	return out, nil
 }

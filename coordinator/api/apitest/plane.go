@@ -19,6 +19,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/wire"
+	"github.com/assay-gpu/assay/scheduler/rules"
 )
 
 // A Plane is a control plane in memory. The zero value is not ready: see New.
@@ -47,6 +48,8 @@ type Plane struct {
 	refuse   bool // permits are refused
 	urls     []string
 	jobs     []wire.Job
+	batches  map[string]int64 // by key and line: the job
+	rules    rules.File
 	gangs    []wire.GangStatus
 }
 
@@ -70,7 +73,7 @@ func New(now func() time.Time) (*Plane, error) {
 
 // Backend is the plane as the API asks for it.
 func (p *Plane) Backend() api.Backend {
-	return api.Backend{Agents: p, Fleet: p, Operators: p, Enroller: p, Policies: p, Guarder: guarder{p}, History: p, Leadership: p, Jobs: p}
+	return api.Backend{Agents: p, Fleet: p, Operators: p, Enroller: p, Policies: p, Guarder: guarder{p}, History: p, Leadership: p, Jobs: p, Rules: p}
 }
 
 // Follow makes the plane a follower of the leader at url; "" makes it lead again.

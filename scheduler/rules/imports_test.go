@@ -1,0 +1,13 @@
+package rules
+
+import (
+	"testing"
+
+	"github.com/assay-gpu/assay/checks/importrules"
+)
+
+// What a site says is data, and its words are those of queue, quota and sbatch.
+func TestImports(t *testing.T) {
+	importrules.Pure(t, "github.com/assay-gpu/assay/checks/hostlist", "github.com/assay-gpu/assay/scheduler/queue",
+		"github.com/assay-gpu/assay/scheduler/quota", "github.com/assay-gpu/assay/scheduler/sbatch")
+}

@@ -39,6 +39,9 @@ func SizeOf(name string) (Size, error) {
 	return Size{}, fmt.Errorf("size %q: want full or reduced", name)
 }
 
+// SizeOfOwn is the size of programs that come with their goldens: their own number of steps.
+func SizeOfOwn(name string, threads int) Size { return Size{name, threads, 1} }
+
 // Steps is how many steps a kernel runs at this size.
 func (s Size) Steps(k kernels.Kernel) int { return max(k.Steps/s.divide, 1) }
 

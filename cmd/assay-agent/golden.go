@@ -67,6 +67,7 @@ type goldenFlags struct {
 	suite, size, library, sim string
 	seed                      int
 	kernels, first            []string
+	own                       corpusFlags
 	within, lasting           time.Duration
 }
 
@@ -77,6 +78,7 @@ func (f *goldenFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&f.seed, "seed", -1, "first `SEED`, 0 to 63 (default: at random)")
 	c.Flags().StringSliceVar(&f.kernels, "kernel", nil, "only these `KERNELS` of the suite")
 	c.Flags().StringSliceVar(&f.first, "first", nil, "`KERNELS` of the suite to run first, as those that once caught a device")
+	f.own.add(c)
 	c.Flags().DurationVar(&f.within, "within", 0, "`TIME` the run may take (default: by suite)")
 	c.Flags().DurationVar(&f.lasting, "for", 0, "go round and round the suite for this `TIME`")
 }
@@ -121,6 +123,13 @@ func (f *goldenFlags) options() (worker.Options, error) {
 		}
 		o.First = append(o.First, k.ID)
 	}
+	own, err := f.own.collection()
+	note(err)
+	if own != nil {
+		o.Own = own
+	} else if o.Suite.Name == golden.CorpusSuite().Name {
+		note(errors.New("--suite corpus runs the programs of --corpora: which?"))
+	}
 	if f.within < 0 || f.lasting < 0 {
 		note(fmt.Errorf("--within %s, --for %s: want times above 0", f.within, f.lasting))
 	}
@@ -140,6 +149,7 @@ func (f *goldenFlags) command(o worker.Options, more ...string) []string {
 	if len(o.First) > 0 {
 		args = append(args, "--first", strings.Join(o.First, ","))
 	}
+	args = append(args, f.own.args()...)
 	args = append(args, "--within", o.Within.String(), "--for", o.For.String())
 	return append(args, more...)
 }
@@ -220,7 +230,7 @@ func simulatedGrades(on bool) golden.Grades {
 
 // suiteTime bounds a whole run; stageTime the silence of a child, driver start included.
 func suiteTime(s golden.Suite) time.Duration {
-	return map[string]time.Duration{"prolog": time.Minute, "epilog": 2 * time.Minute, "idle": time.Minute, "soak": 2 * time.Hour, "intake": 4 * time.Hour}[s.Name]
+	return map[string]time.Duration{"prolog": time.Minute, "epilog": 2 * time.Minute, "idle": time.Minute, "soak": 2 * time.Hour, "intake": 4 * time.Hour, "corpus": 30 * time.Minute}[s.Name]
 }
 
 const (
@@ -250,6 +260,9 @@ func goldenRun(ctx context.Context, stdout, stderr io.Writer, f *goldenFlags, o 
 	results, stuck := p.Run(ctx, uuids)
 	verdict := golden.Verified
 	enc := json.NewEncoder(stdout)
+	if err := f.own.keep(stderr, results); err != nil {
+		return err
+	}
 	for _, r := range results {
 		grades.Simulated = r.GPU.Simulated
 		v := golden.Judge(r, grades)

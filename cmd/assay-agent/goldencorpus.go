@@ -24,7 +24,7 @@ func newGoldenCorpus() *cobra.Command {
 		Use: "corpus", Short: "Random programs with known end states: a fuzzer for GPUs", Args: usageArgs(cobra.NoArgs),
 		Example: "  assay-agent golden corpus generate --seed 7 --programs 64 -o /var/lib/assay/corpora/7\n  assay-agent golden corpus run /var/lib/assay/corpora/7\n  assay-agent golden corpus list /var/lib/assay/corpora",
 	}
-	c.AddCommand(newCorpusGenerate(), newCorpusList(), newCorpusShow(), newCorpusVerify())
+	c.AddCommand(newCorpusGenerate(), newCorpusList(), newCorpusShow(), newCorpusVerify(), newCorpusRun())
 	return c
 }
 

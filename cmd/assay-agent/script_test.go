@@ -83,7 +83,11 @@ func setup(env *testscript.Env, lib string) error {
 	if err != nil {
 		return err
 	}
-	for k, v := range map[string]string{"DCGM": samples, "LIB": lib, "HW": dir + "/hw", "RUN": dir + "/run", "STATE": dir + "/state", "SLURMD_NODENAME": "gpu001"} {
+	corpora, err := filepath.Abs("testdata/corpora")
+	if err != nil {
+		return err
+	}
+	for k, v := range map[string]string{"DCGM": samples, "CORPORA": corpora, "LIB": lib, "HW": dir + "/hw", "RUN": dir + "/run", "STATE": dir + "/state", "SLURMD_NODENAME": "gpu001"} {
 		env.Setenv(k, v)
 	}
 	return nil

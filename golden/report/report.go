@@ -179,6 +179,9 @@ func writeGaps(b *strings.Builder, r golden.Result) {
 // Reproducer is the command that runs what was wrong again: code, size and seed fix every operand, and the command compares
 // what it sees with what was seen.
 func Reproducer(r golden.Result, s golden.Stage, sm golden.SM) string {
+	if _, ok := kernels.Lookup(s.Kernel); !ok { // a program of a corpus, which is kept since it has found something
+		return fmt.Sprintf("assay-agent golden corpus run --gpu %s --program %s --seed %d", quote(r.GPU.UUID), quote(s.Kernel), s.Seed)
+	}
 	return fmt.Sprintf("assay-agent golden run --gpu %s --replay %s", quote(r.GPU.UUID), quote(golden.ReplayOf(r, s, sm).String()))
 }
 

@@ -26,6 +26,8 @@ type Options struct {
 	Kernels []string // only these; nil for all of the suite
 	First   []string // of the suite, those to run first: they once caught a device
 
+	Own Collection // programs that run after the suite's kernels; nil: none
+
 	Within time.Duration // that the run is given, of which the suite's hot share is spent on heat; 0: none
 	For    time.Duration // that the run is to last, whole rounds of the suite; 0: as long as they take
 }
@@ -167,6 +169,11 @@ func run(ctx context.Context, o Options, r *golden.Result, say func(line)) error
 	})
 	if err != nil {
 		return err
+	}
+	if o.Own != nil {
+		if err := t.programs(ctx, o, r); err != nil {
+			return err
+		}
 	}
 	return dev.End()
 }

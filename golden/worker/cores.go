@@ -8,25 +8,28 @@ import (
 	"unsafe"
 
 	"github.com/assay-gpu/assay/golden"
-	"github.com/assay-gpu/assay/golden/ref"
 )
 
 // recompute computes a golden anew on two cores of this CPU, or on one where the process may use no other, and gives the
 // block's words and the cores. The error says that the CPU does not give the embedded golden.
-func recompute(kernel string, seed, threads, steps int, want golden.Digest) ([]uint32, []int, error) {
+func recompute(compute func() ([]uint32, error), kernel string, seed int, want golden.Digest) ([]uint32, []int, error) {
 	var block []uint32
 	cores := allowed(2)
 	for _, c := range cores {
 		var got golden.Digest
+		var err error
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, and its pin with it
 			pin(c)
-			block = ref.Block(kernel, uint64(seed), threads, steps)
+			block, err = compute()
 			got = golden.DigestOf(block)
 		}()
 		<-done
+		if err != nil {
+			return nil, cores, fmt.Errorf("this CPU computes no golden for %s, seed %d (core %d): %w", kernel, seed, c, err)
+		}
 		if got != want {
 			return nil, cores, fmt.Errorf("this CPU computes %s for %s, seed %d, where the embedded golden is %s (core %d)", got, kernel, seed, want, c)
 		}

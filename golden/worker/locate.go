@@ -6,7 +6,6 @@ import (
 
 	"github.com/assay-gpu/assay/golden"
 	"github.com/assay-gpu/assay/golden/explain"
-	"github.com/assay-gpu/assay/golden/ref"
 )
 
 // explainTime bounds the search for a stuck bit, which is CPU time of the node.
@@ -25,7 +24,11 @@ func (t *tester) bisect(l *layout, sm *golden.SM, seed int) error {
 		for _, b := range o.blocks {
 			if b.slot == sm.SM && b.end == b.slot {
 				got = b.words
-				return golden.Compare(b.words, ref.Block(l.k.ID, uint64(seed), t.size.Threads, steps), t.size.Threads), nil
+				want, err := t.block(l.k, seed, steps)
+				if err != nil {
+					return nil, err
+				}
+				return golden.Compare(b.words, want, t.size.Threads), nil
 			}
 		}
 		return nil, nil
@@ -42,11 +45,17 @@ func (t *tester) bisect(l *layout, sm *golden.SM, seed int) error {
 		return err // gone again: not localised
 	}
 	w := golden.Locate(m, n)
-	before := ref.Block(l.k.ID, uint64(seed), t.size.Threads, n-1)
+	before, err := t.block(l.k, seed, n-1)
+	if err != nil {
+		return err
+	}
 	for i := w.Thread; i < len(before); i += t.size.Threads {
 		w.Operands = append(w.Operands, before[i])
 	}
 	sm.Mismatch.Where = w
+	if t.own != nil {
+		return nil // what explains a wrong step knows the suite's kernels
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), explainTime)
 	defer cancel()
 	// An error is of the search's time, or of its machine: then nothing explains it.

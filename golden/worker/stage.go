@@ -22,6 +22,7 @@ type tester struct {
 	launches uint32
 	host     string // why the CPU is not to be trusted
 	longest  time.Duration
+	own      Collection // nil: the kernels are the suite's
 
 	stopped func() error       // why nothing more is to be launched; nil: go on
 	say     func(golden.Stage) // tells of a stage as it stands, before what may take long or be cut off
@@ -41,7 +42,7 @@ func (t *tester) stage(k kernels.Kernel, seed int) (s golden.Stage, err error) {
 		s.Skip = fmt.Sprintf("needs compute capability %d.%d", k.MinCC/10, k.MinCC%10)
 		return s, nil
 	}
-	want, err := golden.Known(k.ID, t.size, seed)
+	want, err := t.known(k, seed)
 	if err != nil {
 		return s, err
 	}
@@ -133,7 +134,7 @@ func (t *tester) first(l *layout, s *golden.Stage, seed int, want golden.Digest)
 // examine looks at a block whose digest is not the golden's: is the output the same when read again, are the inputs what
 // they were, and do two cores of this CPU know better? nil means that the CPU is at fault.
 func (t *tester) examine(l *layout, o *outcome, b blockOut, seed int, want golden.Digest) (*golden.Mismatch, error) {
-	block, cores, err := recompute(l.k.ID, seed, t.size.Threads, t.size.Steps(l.k), want)
+	block, cores, err := recompute(func() ([]uint32, error) { return t.block(l.k, seed, t.size.Steps(l.k)) }, l.k.ID, seed, want)
 	if err != nil {
 		t.host = err.Error()
 		return nil, nil
@@ -157,13 +158,13 @@ func (t *tester) confirm(l *layout, s *golden.Stage, sm *golden.SM, seed int) er
 	for i := range golden.Reruns + 2 {
 		again := seed
 		if i >= golden.Reruns {
-			again = (seed + 1 + i) % golden.Seeds
+			again = (seed + 1 + i - golden.Reruns) % seedsOf(l.k)
 		}
 		o, err := t.cover(l, again, t.size.Steps(l.k), noCanary)
 		if err != nil {
 			return err
 		}
-		want, err := golden.Known(l.k.ID, t.size, again)
+		want, err := t.known(l.k, again)
 		if err != nil {
 			return err
 		}

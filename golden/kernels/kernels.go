@@ -13,7 +13,7 @@ import (
 
 //go:generate make -C ../.. golden-generate
 
-//go:embed *.ptx
+//go:embed *.ptx *.cu golden.h
 var files embed.FS
 
 // A Kernel is what is known of one kernel.
@@ -72,6 +72,15 @@ func (k Kernel) Source() string {
 		panic(fmt.Sprintf("kernels: %v", err)) // embedded above; a test holds the two together
 	}
 	return string(b)
+}
+
+// CUDA is a file of the CUDA C++ that the PTX was compiled from: a kernel's, as k01_imad.cu, or golden.h.
+func CUDA(file string) []byte {
+	b, err := files.ReadFile(file)
+	if err != nil {
+		panic(fmt.Sprintf("kernels: %v", err)) // embedded above; a test holds the two together
+	}
+	return b
 }
 
 const feistel = "a Feistel step is a bijection of the state whatever the unit gives; "

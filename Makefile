@@ -14,6 +14,7 @@ SYSCONF  ?= /etc
 DESTDIR  ?=
 FUZZTIME ?= 60s
 SOAKRUNS ?= 3
+SOAKCHECKS ?= 1000000
 
 # One value everywhere: another one would compile the cgo packages again.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
@@ -26,7 +27,7 @@ STAMP := -X main.version=$(VERSION)
 SUM     := $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
 TIMEOUT := 40m
 
-.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak install clean help golden-generate sass-gate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
+.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak soak-scheduler install clean help golden-generate sass-gate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
 
 ## all: the four programs in bin/, and the simulated NVML, CUDA driver and DCGM in bin/sim/
 all: bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
@@ -83,9 +84,15 @@ fuzz: | deps-build
 bench: deps all
 	@.ci/bench
 
-## soak: all tests SOAKRUNS (3) times over, shuffled, under the race detector; the scheduler's proofs in full
+## soak: all tests SOAKRUNS (3) times over, shuffled, under the race detector; then the scheduler's proofs in full, which take a day
 soak: deps all
-	@ASSAY_SOAK=1 $(SUM) -race -count=$(SOAKRUNS) -shuffle=on -p 2 -timeout 3h ./...
+	@$(SUM) -race -count=$(SOAKRUNS) -shuffle=on -p 2 -timeout 3h ./...
+	@$(MAKE) soak-scheduler
+
+## soak-scheduler: placement against every choice there is on all small trees, and SOAKCHECKS (1,000,000) cases of each property
+soak-scheduler:
+	@ASSAY_SOAK=1 $(GO) test -count=1 -timeout 72h -v -run TestOptimum ./scheduler
+	@$(GO) test -count=1 -timeout 72h ./scheduler ./scheduler/quota ./scheduler/timemap ./scheduler/backfill ./scheduler/cycle -skip 'TestOptimum|Mutants' -rapid.checks=$(SOAKCHECKS)
 
 ## golden-generate: the PTX of the golden kernels, by clang-19
 golden-generate:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/commit"
@@ -320,6 +321,17 @@ func TestALargeGangIsOneKey(t *testing.T) {
 	x := indexed(l)
 	if x.base[10_000] != 80_000 || x.seat["dgx-h100-09999"] != 9_999 || x.list != "dgx-h100-[00000-09999]" {
 		t.Errorf("indexed %d ranks, %q", x.base[10_000], x.list)
+	}
+}
+
+func TestNodesAreListedInRankOrder(t *testing.T) {
+	for want, names := range map[string][]string{
+		"gpu[001-003]": {"gpu001", "gpu002", "gpu003"}, "gpu003,gpu002": {"gpu003", "gpu002"}, "gpu[001-002,009],gpu[003-004]": {"gpu001", "gpu002", "gpu009", "gpu003", "gpu004"},
+	} {
+		got := inOrder(names)
+		if back, err := hostlist.Expand(got); got != want || err != nil || !slices.Equal(back, names) {
+			t.Errorf("%v is written %s, which is %v, %v; want %s", names, got, back, err, want)
+		}
 	}
 }
 

@@ -20,8 +20,31 @@ func indexed(l commit.Launch) launch {
 		x.seat[s.Node], names[i] = i, s.Node
 		x.base[i+1] = x.base[i] + l.RanksOn(s)
 	}
-	x.list = hostlist.Compress(names)
+	x.list = inOrder(names)
 	return x
+}
+
+// inOrder writes names as a hostlist that expands to them in their order: a node that stands in for another has its rank.
+func inOrder(names []string) string {
+	sorted := slices.Clone(names)
+	hostlist.Sort(sorted)
+	if slices.Equal(sorted, names) {
+		return hostlist.Compress(names)
+	}
+	at := make(map[string]int, len(names))
+	for i, n := range sorted {
+		at[n] = i
+	}
+	var parts []string
+	for i := 0; i < len(names); {
+		k := i + 1
+		for k < len(names) && at[names[k]] > at[names[k-1]] {
+			k++
+		}
+		parts = append(parts, hostlist.Compress(names[i:k]))
+		i = k
+	}
+	return strings.Join(parts, ",")
 }
 
 // orders is what the agent of a node is to do for gangs, in the order of their ids.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/backfill"
@@ -23,7 +24,8 @@ type planner struct {
 	tree    *topo.Tree
 	leaf    map[string]string // by node, as the tree was made
 	wishes  map[int64]scheduler.Gang
-	first   map[int64]int64 // by job: when it was first looked at
+	first   map[int64]int64  // by job: when it was first looked at
+	had     map[int64]string // by job: the nodes of its last launch, in rank order
 	endings map[int64]queue.Ending
 	members map[rules.Member]bool
 	extra   []rules.Member                // of accounts, beside those that jobs have brought
@@ -63,12 +65,12 @@ func (p *planner) rebuild(s *state, topology string, now time.Time) error {
 	q.Resume(used)
 	q.SetReservations(book.Reserve(len(tree.Nodes), tree.Node))
 	p.tree, p.leaf, p.wishes, p.anew = tree, leavesOf(s.nodes), map[int64]scheduler.Gang{}, true
-	p.endings = map[int64]queue.Ending{}
+	p.endings, p.had = map[int64]queue.Ending{}, map[int64]string{}
 	p.members = map[rules.Member]bool{}
 	for _, m := range members {
 		p.members[m] = true
 	}
-	p.cycle = &cycle.Cycle{Queue: q, Fleet: scheduler.NewFleet(tree, now), Wishes: p.wish, Options: backfill.DefaultOptions(), NoPreemption: true}
+	p.cycle = &cycle.Cycle{Queue: q, Fleet: scheduler.NewFleet(tree, now), Wishes: p.wish, Had: p.nodesHad, Options: backfill.DefaultOptions(), NoPreemption: true}
 	p.within = map[string]*scheduler.NodeSet{}
 	for name := range book.Partitions {
 		if nodes := book.Within(name, tree.Node); nodes != nil {
@@ -106,9 +108,13 @@ func (p *planner) takeIn(s *state, j job) {
 // take brings the planner's view of one job up to what is committed.
 func (p *planner) take(s *state, j job) error {
 	q := p.cycle.Queue.Job(j.ID)
+	if j.Nodes != "" {
+		p.had[j.ID] = j.Nodes
+	}
 	switch {
 	case j.over():
 		delete(p.first, j.ID)
+		delete(p.had, j.ID)
 		if q == nil {
 			return p.cycle.Queue.Recall(endedJob(j))
 		}
@@ -127,6 +133,10 @@ func (p *planner) take(s *state, j job) error {
 			if err := p.resume(s, j); err != nil {
 				return err
 			}
+		}
+	case j.State == jobEnding && j.Ending == nil:
+		if l, ok := s.launches[j.Launch]; ok && l.Outcome == commit.NodeFail && j.Queue.Requeue {
+			p.cycle.Claim(j.ID, p.now)
 		}
 	case j.State == jobPending && q.State == queue.Pending:
 		q.HeldUser, q.HeldAdmin = j.Queue.HeldUser, j.Queue.HeldAdmin
@@ -148,6 +158,23 @@ func (s *state) accrue(j job) int64 {
 		return 0
 	}
 	return j.Queue.Submit
+}
+
+// nodesHad is where a job ran last, by the tree's numbers; nil when it does not know all of them any more.
+func (p *planner) nodesHad(j *queue.Job) []int32 {
+	names, err := hostlist.Expand(p.had[j.ID])
+	if err != nil {
+		return nil
+	}
+	var out []int32
+	for _, name := range names {
+		i, ok := p.tree.Node(name)
+		if !ok {
+			return nil
+		}
+		out = append(out, i)
+	}
+	return out
 }
 
 // endStates are how a job can have ended, by their name.

@@ -23,9 +23,7 @@ func (e *MisfitError) Error() string {
 // not ask whether there is a better place.
 func Fits(s *Snapshot, g Gang, p Plan) error { return fits(s, g, p, nil) }
 
-// FitsSwap is Fits for a plan of Swap: of what the gang holds already only the shape is asked, for what runs, runs.
-func FitsSwap(s *Snapshot, g Gang, held []Take, p Plan) error { return fits(s, g, p, held) }
-
+// fits is Fits for a gang that has held already: of those nodes only the shape is asked, for what runs, runs.
 func fits(s *Snapshot, g Gang, p Plan, held []Take) error {
 	a, err := newAsk(s, &g)
 	if err != nil {

@@ -230,7 +230,7 @@ func swapped(t *rapid.T, f *Fleet, id string, g Gang) bool {
 		}
 		return false
 	}
-	if err := FitsSwap(f.View(), g, held, p); err != nil {
+	if err := fits(f.View(), g, p, held); err != nil {
 		t.Fatalf("%+v on %v: swapped to %v, but: %v", g, held, p.Nodes, err)
 	}
 	for i := range held {

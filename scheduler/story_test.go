@@ -179,7 +179,7 @@ func (w *stage) play() string {
 			g := w.gangs[id]
 			return "no: " + w.f.View().Why(g, p.Refused)
 		}
-		if err := FitsSwap(w.f.View(), w.gangs[id], held, p); err != nil {
+		if err := fits(w.f.View(), w.gangs[id], p, held); err != nil {
 			w.t.Errorf("%s: %v", d.Pos, err)
 		}
 		w.f.End(id)

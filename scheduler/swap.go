@@ -44,6 +44,35 @@ func Swap(s *Snapshot, g Gang, held []Take, lost []int32) Plan {
 	return p
 }
 
+// Back places a gang that lost a node, and has ended for it, on the nodes it had, with another in place of each that it cannot
+// have now. had is in rank order; so is the plan, and who comes back has the rank it had.
+func Back(s *Snapshot, g Gang, had []int32) (Plan, bool) {
+	one := g
+	one.Nodes, one.Segment, one.Group, one.PerLeaf, one.Switches, one.Near, one.SameGrade = 1, 0, 0, 0, 0, Closest, false
+	a, err := newAsk(s, &one)
+	if err != nil || len(had) != g.Nodes {
+		return Plan{}, false
+	}
+	held, lost := make([]Take, len(had)), []int32(nil)
+	for k, i := range had {
+		held[k].Node = i
+		c, b := s.lay.bit(i)
+		switch n := s.node(i); {
+		case a.passes(c)&b == 0:
+			lost = append(lost, i)
+		case g.Share.Kind != NoShare:
+			held[k].Part, _, _ = a.part(n)
+		default:
+			held[k].GPUs = a.gpus(n)
+		}
+	}
+	if len(lost) == len(had) {
+		return Plan{}, false // nothing to come back to
+	}
+	p := Swap(s, g, held, lost)
+	return p, p.OK() && Fits(s, g, p) == nil
+}
+
 // refuseSwap counts nodes by what keeps each from standing in for a lost one.
 func refuseSwap(s *Snapshot, one *Gang, lost []int32) *Refusal {
 	r := refuse(s, one)

@@ -12,6 +12,9 @@ type Job struct {
 	KeptUntil int64
 	NoReserve bool // tried for now only: Slurm's QOS flag NoReserve
 	Urgent    bool // gets a planned start between two plans as well: a gang that lost a node
+	// Had is the nodes that an urgent gang had, in rank order: it goes back to them, with another in place of the lost one, if
+	// that can be.
+	Had []int32
 }
 
 // A Gate holds back jobs that a limit forbids to start. A job that it does not admit gets no planned start either, as in

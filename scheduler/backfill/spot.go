@@ -11,11 +11,23 @@ import (
 // blocked is the name of work that stands, in a snapshot made for one question, for all that the gang may not take.
 const blocked = "\x00blocked"
 
-// startNow places a job now on nodes that stay free for as long as it may run.
+// startNow places a job now on nodes that stay free for as long as it may run: where it was, if it lost a node there.
 func (p *pass) startNow(j *Job) (scheduler.Plan, bool) {
+	if len(j.Had) > 0 {
+		back := func(s *scheduler.Snapshot, g scheduler.Gang) (scheduler.Plan, bool) {
+			return scheduler.Back(s, g, j.Had)
+		}
+		if plan, ok := p.findNow(j, back); ok {
+			return plan, true
+		}
+	}
+	return p.findNow(j, scheduler.Find)
+}
+
+func (p *pass) findNow(j *Job, find func(*scheduler.Snapshot, scheduler.Gang) (scheduler.Plan, bool)) (scheduler.Plan, bool) {
 	if p.at == nil { // nobody waits yet: whatever is free may be had
 		p.out.Spots++
-		return scheduler.Find(p.now.View(), j.Gang)
+		return find(p.now.View(), j.Gang)
 	}
 	if j.Gang.Share.Kind != scheduler.NoShare {
 		return p.shareNow(j)
@@ -33,13 +45,13 @@ func (p *pass) startNow(j *Job) (scheduler.Plan, bool) {
 	nodes, block := p.fitting(fit, ask, func(i int32) uint32 { n := p.now.View().Node(i); return n.Free & n.Certificate.GPUs })
 	g.Within = append(g.Within[:len(g.Within):len(g.Within)], p.snap.Set(nodes...))
 	if len(block) == 0 {
-		return scheduler.Find(p.now.View(), g)
+		return find(p.now.View(), g)
 	}
 	if err := p.now.Start(&scheduler.Running{ID: blocked, Nodes: block}); err != nil {
 		return scheduler.Plan{}, false
 	}
 	defer p.now.End(blocked)
-	return scheduler.Find(p.now.View(), g)
+	return find(p.now.View(), g)
 }
 
 // spotAt places a gang in a later slot.

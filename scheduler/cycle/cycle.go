@@ -17,7 +17,9 @@ type Cycle struct {
 	Queue *queue.Queue
 	Fleet *scheduler.Fleet
 	// Wishes adds to a job's gang what the queue does not know: closeness, certificate, partition nodes. nil: nothing.
-	Wishes  func(*queue.Job, *scheduler.Gang)
+	Wishes func(*queue.Job, *scheduler.Gang)
+	// Had is the nodes that a job had in its last run, in rank order; nil: not known. It is asked of jobs that lost a node.
+	Had     func(*queue.Job) []int32
 	Options backfill.Options
 	// NoPreemption leaves everybody where he is.
 	NoPreemption bool
@@ -29,6 +31,7 @@ type Cycle struct {
 	windows  map[string]bool // names of the fleet's reservations that stand for the queue's
 	leaving  map[int64]int64 // victims in their grace time, and when they are gone
 	asked    map[int64]int64 // when preemption was last tried in vain for a job
+	claims   map[int64]bool  // running gangs that lost a node, for which another is kept
 }
 
 // kept is what was freed for a preemptor.
@@ -81,10 +84,14 @@ func (c *Cycle) round(entries []queue.Entry, now int64, before *backfill.Schedul
 	c.Fleet.Tick(time.Unix(now, 0))
 	c.entries = entries
 	c.forget(now)
+	c.unclaim()
 	snap := c.snapshot()
 	order := make([]backfill.Job, len(entries))
 	for i, e := range entries {
 		order[i] = backfill.Job{ID: ID(e.Job.ID), Gang: c.gang(snap, e.Job), NoReserve: c.Queue.NoReserve(e.Job), Urgent: e.Key.Expedited}
+		if e.Key.Expedited && c.Had != nil {
+			order[i].Had = c.Had(e.Job)
+		}
 		if k, ok := c.kept[e.Job.ID]; ok {
 			order[i].Kept, order[i].KeptUntil = k.nodes, k.until
 		}

@@ -29,7 +29,7 @@ func newGolden() *cobra.Command {
 		Use: "golden", Short: "Known inputs, known outputs: does each SM compute what it should?", Args: usageArgs(cobra.NoArgs),
 		Example: "  assay-agent golden run\n  assay-agent golden run --suite soak --gpu 3 --json >result.jsonl\n  assay-agent golden coverage result.jsonl\n  assay-agent golden verify",
 	}
-	c.AddCommand(newGoldenList(), newGoldenRun(), newGoldenVerify(), newGoldenCoverage(), newGoldenReport(), newGoldenCampaign(), newGoldenCorpus(), newGoldenVectors())
+	c.AddCommand(newGoldenList(), newGoldenRun(), newGoldenVerify(), newGoldenCoverage(), newGoldenReport(), newGoldenCampaign(), newGoldenCorpus(), newGoldenVectors(), newGoldenReplay())
 	return c
 }
 

@@ -35,6 +35,11 @@ type Permitter interface {
 	Permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswer, error)
 }
 
+// A Keeper takes files of evidence for a case to where they outlive the node.
+type Keeper interface {
+	KeepEvidence(ctx context.Context, id, name, sum string, data []byte) (wire.EvidenceKept, error)
+}
+
 // A Runner carries out what touches the node beyond reading it.
 type Runner interface {
 	// Reset resets one GPU. The caller has made sure that no process has it open.
@@ -43,6 +48,8 @@ type Runner interface {
 	Reboot(ctx context.Context) error
 	// Holders names the processes that have a GPU device file open.
 	Holders() ([]string, error)
+	// BugReport has the driver's own report written, and returns the file in dir; "" when there is no program for it.
+	BugReport(ctx context.Context, dir string) (file string, err error)
 }
 
 // A Config is what an Agent is made of.
@@ -61,6 +68,7 @@ type Config struct {
 	DumpKernel func(context.Context) ([]KernelRecord, error)
 	Outbox     Outbox
 	Permit     Permitter // nil: never enrolled; permits go unanswered
+	Keeper     Keeper    // nil: never enrolled; evidence stays on the node
 	Runner     Runner
 	Verify     func(wire.GrantedCertificate, map[string][]byte) error // the certificate's signature, with the keys of desired state
 	Interval   time.Duration                                          // overrides the policy's; 0: the policy's

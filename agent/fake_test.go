@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -183,6 +185,17 @@ type fakeRunner struct {
 	reboots int
 	holders []string
 	err     error
+	report  string // what the driver's report holds; "": there is none
+}
+
+func (r *fakeRunner) BugReport(_ context.Context, dir string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.report == "" {
+		return "", nil
+	}
+	file := filepath.Join(dir, "nvidia-bug-report.log.gz")
+	return file, os.WriteFile(file, []byte(r.report), 0o600)
 }
 
 func (r *fakeRunner) Reset(_ context.Context, uuid string) error {

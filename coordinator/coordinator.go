@@ -15,6 +15,7 @@ import (
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/cases"
 	"github.com/assay-gpu/assay/coordinator/store"
 )
 
@@ -31,9 +32,10 @@ type Config struct {
 	Slurm    func(fence func() error) Slurm // nil: no Slurm; drains are then ours alone. fence fails once this term is over
 	Policy   *policy.Policy                 // put in force when the store holds none; nil: the built-in one
 	Metrics  func(snapshot func() api.Snapshot) *api.Metrics
-	Topology string // the site's topology.conf, for the built-in scheduler; empty: leaves as enrolment named them
-	Pager    Pager  // nil: pages are history, metric and log only
-	Power    Power  // nil: no power-cycle hook; that rung falls through to a person
+	Topology string          // the site's topology.conf, for the built-in scheduler; empty: leaves as enrolment named them
+	Pager    Pager           // nil: pages are history, metric and log only
+	Power    Power           // nil: no power-cycle hook; that rung falls through to a person
+	Evidence *cases.Evidence // of cases, on this host's disk; nil: it stays on the nodes
 	Log      *slog.Logger
 }
 

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"github.com/assay-gpu/assay/coordinator/guard"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
 // An index holds what follows from the nodes and effects and is asked for with every event: how many nodes there are to
@@ -12,10 +13,12 @@ type index struct {
 	waiting map[string]map[string]struct{} // by node: ids of its pending effects
 	// mostGPUs is of the node that has the most: what a job that asks for whole nodes is counted with.
 	mostGPUs int
+
+	lastCase map[string]string // by node: the case that was opened on it last
 }
 
 func newIndex() index {
-	return index{counted: guard.Census{Leaf: map[string]int{}}, waiting: map[string]map[string]struct{}{}}
+	return index{counted: guard.Census{Leaf: map[string]int{}}, waiting: map[string]map[string]struct{}{}, lastCase: map[string]string{}}
 }
 
 // reindex makes the index anew, after nodes and effects were read from the store.
@@ -26,6 +29,15 @@ func (s *state) reindex() {
 	}
 	for id, e := range s.effects {
 		s.await(e.Node, id)
+	}
+	for _, k := range s.cases {
+		s.noteLast(k)
+	}
+}
+
+func (s *state) noteLast(k wire.Case) {
+	if last, ok := s.cases[s.lastCase[k.Node]]; !ok || !k.Opened.Before(last.Opened) {
+		s.lastCase[k.Node] = k.ID
 	}
 }
 

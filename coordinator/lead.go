@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -46,6 +47,10 @@ type lead struct {
 	changes  changes
 	outlooks outlooks
 
+	kept    kept // of evidence
+	peersMu sync.Mutex
+	peers   *http.Client // made when first needed
+
 	sl    Slurm // nil: no Slurm
 	slurm *slurmView
 }
@@ -67,6 +72,7 @@ func (l *lead) run(ctx context.Context) error {
 	g.Go(func() error { return l.learn(ctx) })
 	g.Go(func() error { return l.carryPages(ctx) })
 	g.Go(func() error { return l.carryPower(ctx) })
+	g.Go(func() error { return l.mend(ctx) })
 	g.Go(func() error { return l.carrySlurm(ctx) })
 	g.Go(func() error { l.cfg.Store.CompactEvery(ctx, 5*time.Minute); return context.Cause(ctx) })
 	if l.cfg.Slurm != nil {
@@ -236,8 +242,14 @@ func (l *lead) env() env {
 			}
 			return signed
 		},
-		newID: l.newCaseID,
+		newID:    l.newCaseID,
+		timeline: l.timeline,
 	}
+}
+
+// timeline is what history keeps of a case. The caller is the apply loop, or holds l.mu.
+func (l *lead) timeline(id string) []wire.HistoryEntry {
+	return filter(l.history, func(h wire.HistoryEntry) bool { return h.Case == id })
 }
 
 // caseLetters has no letter or digit that is read as another.

@@ -56,6 +56,8 @@ type env struct {
 	slurm bool
 	sign  func(certificate.Certificate) certificate.Certificate // with key id and signature
 	newID func() string                                         // a case id not used before
+
+	timeline func(id string) []wire.HistoryEntry // what history keeps of a case; nil: nothing
 }
 
 func (s *state) begin(e env, now time.Time) *tx {
@@ -128,6 +130,7 @@ func (t *tx) apply(name string, ev lifecycle.Event, by string) error {
 	t.nodes[name] = after
 	t.woken[name] = true
 	t.mirrorCase(after)
+	t.jobsAfter(before, after)
 	caseID := ""
 	if c := after.Case; c != nil {
 		caseID = c.ID
@@ -137,6 +140,9 @@ func (t *tx) apply(name string, ev lifecycle.Event, by string) error {
 	t.record(wire.HistoryEntry{
 		Node: name, Event: ev.String(), From: string(before.State), To: string(after.State), Case: caseID, By: by, Detail: detail,
 	})
+	if before.Case != nil && (after.Case == nil || after.Case.ID != before.Case.ID) {
+		t.keepTimeline(before.Case.ID)
+	}
 	return nil
 }
 
@@ -243,18 +249,6 @@ func (t *tx) page(node, reason, text string) {
 
 // tick removes an effect that has ended.
 func (t *tx) tick(id string) { t.effects[id] = nil }
-
-// mirrorCase keeps the case's record equal to what the node says of its open case.
-func (t *tx) mirrorCase(n lifecycle.Node) {
-	if n.Case == nil {
-		return
-	}
-	c := t.caseOf(n.Case.ID)
-	c.ID, c.Node, c.Opened = n.Case.ID, n.Name, n.Case.Opened
-	c.Cause, c.Part, c.Action, c.Level = n.Case.Cause, n.Case.Part, n.Case.Action, n.Case.Level
-	c.Owner, c.Next, c.Deadline, c.Attempts = n.Case.Owner, n.Case.Next, n.Deadline, n.Case.Rungs
-	t.cases[c.ID] = c
-}
 
 func (t *tx) record(h wire.HistoryEntry) {
 	t.counters.History++
@@ -406,6 +400,7 @@ func (t *tx) publish(rev uint64) {
 	}
 	for id, c := range t.cases {
 		s.cases[id] = c
+		s.noteLast(c)
 	}
 	for _, id := range t.forgotten {
 		delete(s.cases, id)

@@ -147,6 +147,7 @@ func (c *Coordinator) Cases(_ context.Context, openOnly bool) (out []wire.Case, 
 		out = []wire.Case{}
 		for _, k := range s.cases {
 			if !openOnly || k.Closed.IsZero() {
+				k.Timeline = nil // case show has it
 				out = append(out, k)
 			}
 		}
@@ -161,10 +162,15 @@ func (c *Coordinator) Case(_ context.Context, id string) (out wire.Case, err err
 	err = c.read(func(l *lead, s *state, _ time.Time) error {
 		k, ok := s.cases[id]
 		if !ok {
-			return &notFoundError{"case " + id, "`assay case list` shows those kept"}
+			return unknownCase(id)
 		}
 		out = k
-		out.Timeline = filter(l.history, func(h wire.HistoryEntry) bool { return h.Case == id })
+		out.Timeline = wholeTimeline(k.Timeline, l.timeline(id))
+		for _, name := range sortedKeys(k.Evidence) {
+			if c.cfg.Evidence == nil || !c.cfg.Evidence.Has(k.Evidence[name]) {
+				out.OnNode = append(out.OnNode, name)
+			}
+		}
 		return nil
 	})
 	return out, err

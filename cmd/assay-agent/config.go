@@ -39,6 +39,7 @@ type config struct {
 	MetricsListen string          `yaml:"metrics_listen"`
 	RebootCommand string          `yaml:"reboot_command"`
 	ResetCommand  string          `yaml:"reset_command"`
+	ReportCommand string          `yaml:"report_command"`
 	Socket        string          `yaml:"socket"`
 	Sim           string          `yaml:"sim"`
 	Interval      policy.Duration `yaml:"interval"`
@@ -51,7 +52,7 @@ type config struct {
 func defaults() config {
 	return config{
 		RunDir: "/run/assay", StateDir: "/var/lib/assay/agent", Kmsg: "/dev/kmsg", Sysfs: "/sys", Proc: "/proc", BootID: "/proc/sys/kernel/random/boot_id",
-		NVMLLibrary: "libnvidia-ml.so.1", CUDALibrary: "libcuda.so.1", DCGMLibrary: "libdcgm.so.4", Dcgmi: "dcgmi", RebootCommand: "systemctl reboot", ResetCommand: "nvidia-smi --gpu-reset -i {uuid}", LogLevel: "info",
+		NVMLLibrary: "libnvidia-ml.so.1", CUDALibrary: "libcuda.so.1", DCGMLibrary: "libdcgm.so.4", Dcgmi: "dcgmi", RebootCommand: "systemctl reboot", ResetCommand: "nvidia-smi --gpu-reset -i {uuid}", ReportCommand: "nvidia-bug-report.sh --safe-mode --output-file {file}", LogLevel: "info",
 	}
 }
 
@@ -88,6 +89,7 @@ func (f *configFlags) daemonFlags() {
 	f.set.StringVar(&f.flag.MetricsListen, "metrics-listen", "", "serve Prometheus metrics on `ADDR`, such as 127.0.0.1:9420 (default: not at all)")
 	f.set.StringVar(&f.flag.RebootCommand, "reboot-command", d.RebootCommand, "`COMMAND` that reboots the node when the control plane asks")
 	f.set.StringVar(&f.flag.ResetCommand, "reset-command", d.ResetCommand, "`COMMAND` that resets one GPU; {uuid} and {node} are filled in")
+	f.set.StringVar(&f.flag.ReportCommand, "report-command", d.ReportCommand, "`COMMAND` that writes the driver's report to {file}, for a case's evidence, if it is there; empty: none")
 	f.set.StringVar(&f.flag.Socket, "socket", "", "socket `PATH` for the hooks (default RUN_DIR/NODE.sock if --node is given, and RUN_DIR/agent.sock if it is free)")
 	f.set.DurationVar((*time.Duration)(&f.flag.Interval), "interval", 0, "time between background cycles (default: the policy's)")
 	f.set.StringVar(&f.flag.LogLevel, "log-level", d.LogLevel, "debug, info, warn or error")
@@ -121,7 +123,7 @@ func (f *configFlags) load() (config, error) {
 		{"node", &c.Node, &f.flag.Node}, {"run-dir", &c.RunDir, &f.flag.RunDir}, {"state-dir", &c.StateDir, &f.flag.StateDir},
 		{"kmsg", &c.Kmsg, &f.flag.Kmsg}, {"sysfs", &c.Sysfs, &f.flag.Sysfs}, {"proc", &c.Proc, &f.flag.Proc}, {"boot-id", &c.BootID, &f.flag.BootID},
 		{"nvml-library", &c.NVMLLibrary, &f.flag.NVMLLibrary}, {"cuda-library", &c.CUDALibrary, &f.flag.CUDALibrary}, {"dcgm-library", &c.DCGMLibrary, &f.flag.DCGMLibrary}, {"dcgmi", &c.Dcgmi, &f.flag.Dcgmi}, {"sim", &c.Sim, &f.flag.Sim}, {"metrics-listen", &c.MetricsListen, &f.flag.MetricsListen},
-		{"reboot-command", &c.RebootCommand, &f.flag.RebootCommand}, {"reset-command", &c.ResetCommand, &f.flag.ResetCommand},
+		{"reboot-command", &c.RebootCommand, &f.flag.RebootCommand}, {"reset-command", &c.ResetCommand, &f.flag.ResetCommand}, {"report-command", &c.ReportCommand, &f.flag.ReportCommand},
 		{"socket", &c.Socket, &f.flag.Socket}, {"log-level", &c.LogLevel, &f.flag.LogLevel},
 	} {
 		if f.set.Changed(o.flag) {

@@ -156,17 +156,18 @@ func runOnce(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	}()
 	var cl *control.Client
 	var permit agent.Permitter
+	var keeper agent.Keeper
 	if enrolled {
 		if cl, err = control.New(control.Config{URLs: id.URLs, TLS: id.TLS, Log: log}); err != nil {
 			return err
 		}
-		permit = cl
+		permit, keeper = cl, cl
 	}
 	gangs := &gangNode{}
 	launcher := launch.New(launch.Config{Node: cfg.Node, BootID: bootIDFile(cfg.BootID), Dir: filepath.Join(cfg.bootDir(), "launch"), Agent: gangs, Log: log})
 	a, err := agent.New(agent.Config{
 		Node: cfg.Node, Version: version, StateDir: cfg.StateDir, BootID: bootIDFile(cfg.BootID), Clock: bootClock, Prober: hw.prober, Asides: hw.asides(), Kernel: hw.kernel, Events: hw.events, Tree: hw.tree,
-		DumpKernel: hw.dump, Outbox: outbox{sp, enrolled}, Permit: permit, Runner: newRunner(cfg),
+		DumpKernel: hw.dump, Outbox: outbox{sp, enrolled}, Permit: permit, Keeper: keeper, Runner: newRunner(cfg),
 		Verify: func(g wire.GrantedCertificate, keys map[string][]byte) error {
 			return certificate.Verify(g.Certificate, keys)
 		},
@@ -192,7 +193,7 @@ func aliveEvery() time.Duration {
 }
 
 func newRunner(cfg config) agent.Runner {
-	r := runner{node: cfg.Node, reset: cfg.ResetCommand, reboot: cfg.RebootCommand, devices: "/dev/nvidia*", proc: "/proc"}
+	r := runner{node: cfg.Node, reset: cfg.ResetCommand, reboot: cfg.RebootCommand, report: cfg.ReportCommand, devices: "/dev/nvidia*", proc: "/proc"}
 	if cfg.Sim != "" {
 		r.devices = ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 type runner struct {
 	node          string
 	reset, reboot string
+	report        string // writes the driver's own report to {file}; empty: none is wanted
 	devices       string // glob of the GPUs' device files; empty: there are none, as on simulated hardware
 	proc          string
 }
@@ -29,6 +31,41 @@ func (r runner) Reset(ctx context.Context, uuid string) error {
 // Reboot runs the reboot command.
 func (r runner) Reboot(ctx context.Context) error {
 	return r.run(ctx, r.reboot, map[string]string{"{node}": r.node})
+}
+
+// BugReport runs the report command with a file of dir, which the command may add .gz to.
+func (r runner) BugReport(ctx context.Context, dir string) (string, error) {
+	words := strings.Fields(r.report)
+	if len(words) == 0 {
+		return "", nil
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return "", nil // the driver's package is not here, or has none
+	}
+	file := filepath.Join(dir, "nvidia-bug-report.log")
+	if err := errors.Join(gone(file), gone(file+".gz")); err != nil {
+		return "", err
+	}
+	if err := r.run(ctx, r.report, map[string]string{"{file}": file, "{node}": r.node}); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return "", cause
+		}
+		return "", err
+	}
+	for _, f := range []string{file + ".gz", file} {
+		if _, err := os.Stat(f); err == nil {
+			return f, nil
+		}
+	}
+	return "", fmt.Errorf("%s: it wrote neither %s nor %s.gz", r.report, file, file)
+}
+
+// gone removes a file that may not be there.
+func gone(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // run runs a command of words; there is no shell, so nothing in a word is special.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/assay-gpu/assay/coordinator"
 	"github.com/assay-gpu/assay/coordinator/api"
+	"github.com/assay-gpu/assay/coordinator/cases"
 	"github.com/assay-gpu/assay/coordinator/slurm"
 	"github.com/assay-gpu/assay/coordinator/store"
 	"github.com/assay-gpu/assay/coordinator/store/embedded"
@@ -113,10 +114,14 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 		cfg.Power = command(c.PowerCycle)
 	}
 
+	if cfg.Evidence, err = cases.Open(filepath.Join(c.StateDir, "evidence")); err != nil {
+		return err
+	}
+
 	var server *api.Server
 	coord := coordinator.New(cfg, func() { server.Resign() })
 	server = api.New(api.Backend{
-		Agents: coord, Fleet: coord, Operators: coord, Enroller: coord, Policies: coord, Guarder: coord, History: coord, Leadership: coord, Jobs: coord, Rules: coord,
+		Agents: coord, Fleet: coord, Operators: coord, Enroller: coord, Policies: coord, Guarder: coord, History: coord, Leadership: coord, Jobs: coord, Rules: coord, Casework: coord,
 	}, coord.Metrics(), log)
 
 	g, ctx := errgroup.WithContext(ctx)

@@ -11,12 +11,12 @@ import (
 )
 
 var agentRoutes = []route{
-	{"GET " + wire.PathStream, authority.Node, 0, (*Server).stream},
-	{"POST " + wire.PathHeartbeat, authority.Node, readWait, (*Server).heartbeat},
-	{"POST " + wire.PathReports, authority.Node, readWait, (*Server).report},
-	{"POST " + wire.PathPermit, authority.Node, permitWait, (*Server).permit},
-	{"POST " + wire.PathEffects, authority.Node, readWait, (*Server).effect},
-	{"POST " + wire.PathGangs, authority.Node, readWait, (*Server).gang},
+	{pattern: "GET " + wire.PathStream, kind: authority.Node, wait: 0, do: (*Server).stream},
+	{pattern: "POST " + wire.PathHeartbeat, kind: authority.Node, wait: readWait, do: (*Server).heartbeat},
+	{pattern: "POST " + wire.PathReports, kind: authority.Node, wait: readWait, do: (*Server).report},
+	{pattern: "POST " + wire.PathPermit, kind: authority.Node, wait: permitWait, do: (*Server).permit},
+	{pattern: "POST " + wire.PathEffects, kind: authority.Node, wait: readWait, do: (*Server).effect},
+	{pattern: "POST " + wire.PathGangs, kind: authority.Node, wait: readWait, do: (*Server).gang},
 }
 
 // own refuses a message about another node than the caller: a broken or hostile node may harm itself alone.

@@ -29,6 +29,8 @@ type Backend struct {
 	Leadership Leadership
 	Jobs       Jobs
 	Rules      Rules
+
+	Casework Casework // nil: cases are shown, no more
 }
 
 // Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose

@@ -10,9 +10,9 @@ import (
 )
 
 var enrolRoutes = []route{
-	{"POST " + wire.PathEnroll, authority.Nobody, readWait, (*Server).enroll},
-	{"POST " + wire.PathEnrolment, authority.Operator, permitWait, (*Server).tokens},
-	{"POST " + wire.PathOperators, authority.Operator, readWait, (*Server).issueOperator},
+	{pattern: "POST " + wire.PathEnroll, kind: authority.Nobody, wait: readWait, do: (*Server).enroll},
+	{pattern: "POST " + wire.PathEnrolment, kind: authority.Operator, wait: permitWait, do: (*Server).tokens},
+	{pattern: "POST " + wire.PathOperators, kind: authority.Operator, wait: readWait, do: (*Server).issueOperator},
 }
 
 // maxTokens is how many tokens one request may ask for: a large fleet's, enrolled in one go.

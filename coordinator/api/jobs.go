@@ -11,13 +11,13 @@ import (
 )
 
 var jobRoutes = []route{
-	{"GET " + wire.PathJobs, authority.Operator, readWait, (*Server).jobs},
-	{"POST " + wire.PathJobs, authority.Operator, readWait, (*Server).submitJob},
-	{"POST " + wire.PathJobs + "/plan", authority.Operator, readWait, (*Server).planJob},
-	{"POST " + wire.PathJobs + "/batch", authority.Operator, batchWait, (*Server).submitBatch},
-	{"GET " + wire.PathJobs + "/{id}", authority.Operator, readWait, (*Server).oneJob},
-	{"GET " + wire.PathJobs + "/{id}/logs", authority.Operator, readWait, (*Server).jobLogs},
-	{"POST " + wire.PathJobs + "/{id}/{verb}", authority.Operator, readWait, (*Server).orderJob},
+	{pattern: "GET " + wire.PathJobs, kind: authority.Operator, wait: readWait, do: (*Server).jobs},
+	{pattern: "POST " + wire.PathJobs, kind: authority.Operator, wait: readWait, do: (*Server).submitJob},
+	{pattern: "POST " + wire.PathJobs + "/plan", kind: authority.Operator, wait: readWait, do: (*Server).planJob},
+	{pattern: "POST " + wire.PathJobs + "/batch", kind: authority.Operator, wait: batchWait, do: (*Server).submitBatch},
+	{pattern: "GET " + wire.PathJobs + "/{id}", kind: authority.Operator, wait: readWait, do: (*Server).oneJob},
+	{pattern: "GET " + wire.PathJobs + "/{id}/logs", kind: authority.Operator, wait: readWait, do: (*Server).jobLogs},
+	{pattern: "POST " + wire.PathJobs + "/{id}/{verb}", kind: authority.Operator, wait: readWait, do: (*Server).orderJob},
 }
 
 // gang takes a node's word on a launch.

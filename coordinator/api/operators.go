@@ -13,25 +13,25 @@ import (
 )
 
 var operatorRoutes = []route{
-	{"GET " + wire.PathFleet, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Fleet.Fleet(c.ctx) }},
-	{"GET " + wire.PathNodes, authority.Operator, readWait, (*Server).nodes},
-	{"GET " + wire.PathNodes + "/{node}", authority.Operator, readWait, (*Server).node},
-	{"GET " + wire.PathNodes + "/{node}/history", authority.Operator, readWait, (*Server).nodeHistory},
-	{"GET " + wire.PathNodes + "/{node}/explain", authority.Operator, readWait, (*Server).explain},
-	{"POST " + wire.PathNodes + "/{node}/{verb}", authority.Operator, permitWait, (*Server).order},
-	{"GET " + wire.PathGuard, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Guarder.Guard(c.ctx) }},
-	{"POST " + wire.PathGuard + "/{verb}", authority.Operator, readWait, (*Server).guard},
-	{"GET " + wire.PathCases, authority.Operator, readWait, (*Server).cases},
-	{"GET " + wire.PathCases + "/{id}", authority.Operator, readWait, (*Server).oneCase},
-	{"GET " + wire.PathCerts, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Fleet.Certificates(c.ctx) }},
-	{"GET " + wire.PathCerts + "/{node}", authority.Operator, readWait, (*Server).certificate},
-	{"GET " + wire.PathPolicy, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Policies.Policy(c.ctx) }},
-	{"PUT " + wire.PathPolicy, authority.Operator, readWait, (*Server).setPolicy},
-	{"GET " + wire.PathRollout, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Policies.Rollout(c.ctx) }},
-	{"POST " + wire.PathRollout, authority.Operator, readWait, (*Server).rollOut},
-	{"POST " + wire.PathRollout + "/{verb}", authority.Operator, readWait, (*Server).endRollout},
-	{"GET " + wire.PathLearned, authority.Operator, readWait, func(s *Server, c call) (any, error) { return s.backend.Policies.Learned(c.ctx) }},
-	{"GET " + wire.PathEvents, authority.Operator, 0, (*Server).events},
+	{pattern: "GET " + wire.PathFleet, kind: authority.Operator, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Fleet.Fleet(c.ctx) }},
+	{pattern: "GET " + wire.PathNodes, kind: authority.Operator, wait: readWait, do: (*Server).nodes},
+	{pattern: "GET " + wire.PathNodes + "/{node}", kind: authority.Operator, wait: readWait, do: (*Server).node},
+	{pattern: "GET " + wire.PathNodes + "/{node}/history", kind: authority.Operator, wait: readWait, do: (*Server).nodeHistory},
+	{pattern: "GET " + wire.PathNodes + "/{node}/explain", kind: authority.Operator, wait: readWait, do: (*Server).explain},
+	{pattern: "POST " + wire.PathNodes + "/{node}/{verb}", kind: authority.Operator, wait: permitWait, do: (*Server).order},
+	{pattern: "GET " + wire.PathGuard, kind: authority.Operator, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Guarder.Guard(c.ctx) }},
+	{pattern: "POST " + wire.PathGuard + "/{verb}", kind: authority.Operator, wait: readWait, do: (*Server).guard},
+	{pattern: "GET " + wire.PathCases, kind: authority.Operator, wait: readWait, do: (*Server).cases},
+	{pattern: "GET " + wire.PathCases + "/{id}", kind: authority.Operator, wait: readWait, do: (*Server).oneCase},
+	{pattern: "GET " + wire.PathCerts, kind: authority.Operator, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Fleet.Certificates(c.ctx) }},
+	{pattern: "GET " + wire.PathCerts + "/{node}", kind: authority.Operator, wait: readWait, do: (*Server).certificate},
+	{pattern: "GET " + wire.PathPolicy, kind: authority.Operator, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Policies.Policy(c.ctx) }},
+	{pattern: "PUT " + wire.PathPolicy, kind: authority.Operator, wait: readWait, do: (*Server).setPolicy},
+	{pattern: "GET " + wire.PathRollout, kind: authority.Operator, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Policies.Rollout(c.ctx) }},
+	{pattern: "POST " + wire.PathRollout, kind: authority.Operator, wait: readWait, do: (*Server).rollOut},
+	{pattern: "POST " + wire.PathRollout + "/{verb}", kind: authority.Operator, wait: readWait, do: (*Server).endRollout},
+	{pattern: "GET " + wire.PathLearned, kind: authority.Operator, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Policies.Learned(c.ctx) }},
+	{pattern: "GET " + wire.PathEvents, kind: authority.Operator, wait: 0, do: (*Server).events},
 }
 
 func (s *Server) nodes(c call) (any, error) {
@@ -124,9 +124,9 @@ func (s *Server) cases(c call) (any, error) {
 }
 
 func (s *Server) oneCase(c call) (any, error) {
-	id := c.r.PathValue("id")
-	if !token(id) || len(id) > 40 {
-		return nil, Errorf(http.StatusBadRequest, "%.80q is no case id; they look like Q-7F3K", id)
+	id, err := caseID(c.r)
+	if err != nil {
+		return nil, err
 	}
 	return s.backend.Fleet.Case(c.ctx, id)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -49,6 +50,8 @@ func problemOf(err error) wire.Problem {
 	case errors.As(err, &tooLarge):
 		p.Status = http.StatusRequestEntityTooLarge
 		p.Detail = fmt.Sprintf("the body is over %d bytes", tooLarge.Limit)
+	case errors.Is(err, fs.ErrNotExist):
+		p.Status = http.StatusNotFound
 	case errors.Is(err, context.DeadlineExceeded):
 		p.Status = http.StatusGatewayTimeout
 		p.Hint = "the control plane is slow or waits for Slurm or etcd; see its log, and try again"

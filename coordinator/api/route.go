@@ -29,6 +29,8 @@ type route struct {
 	kind    authority.Kind // Nobody: anyone
 	wait    time.Duration  // 0: no limit, a stream
 	do      func(s *Server, c call) (answer any, err error)
+
+	anywhere bool // answered by a host that does not lead, too
 }
 
 type writtenType struct{}
@@ -37,7 +39,7 @@ var written = writtenType{}
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for _, rs := range [][]route{agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes} {
+	for _, rs := range [][]route{agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, s.moreRoutes()} {
 		for _, rt := range rs {
 			mux.Handle(rt.pattern, s.serve(rt))
 		}
@@ -46,6 +48,14 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return problems(mux)
+}
+
+// moreRoutes are those of what a backend may lack.
+func (s *Server) moreRoutes() (more []route) {
+	if s.backend.Casework != nil {
+		more = append(more, caseRoutes...)
+	}
+	return more
 }
 
 // problems answers a path or method that no route has with a Problem instead of ServeMux's plain text.
@@ -129,7 +139,7 @@ func (s *Server) admit(rt route, w http.ResponseWriter, r *http.Request, who cal
 	if rt.kind != authority.Nobody && who.kind != rt.kind {
 		return nil, s.refuse(rt, who)
 	}
-	if url, mine, _ := s.backend.Leadership.Leader(); !mine {
+	if url, mine, _ := s.backend.Leadership.Leader(); !mine && !rt.anywhere {
 		if url == "" {
 			return nil, Errorf(http.StatusServiceUnavailable, "no leader is known at present").With("an election takes a few seconds; try again")
 		}

@@ -25,6 +25,7 @@ const (
 	Nobody   Kind = ""
 	Node     Kind = "node"
 	Operator Kind = "operator"
+	Control  Kind = "control" // another control host
 )
 
 // Organizational units of the certificates signed here. A certificate of one kind is never taken for another.
@@ -32,6 +33,7 @@ const (
 	agentUnit    = "assay-agent"
 	operatorUnit = "assay-operator"
 	serverUnit   = "assayd"
+	controlUnit  = "assayd-peer"
 )
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
@@ -160,6 +162,8 @@ func Identity(cert *x509.Certificate) (Kind, string) {
 		return Node, name
 	case kind == string(Operator) && unit == operatorUnit:
 		return Operator, name
+	case kind == string(Control) && unit == controlUnit:
+		return Control, name
 	}
 	return Nobody, ""
 }

@@ -62,6 +62,29 @@ func ClientTLS(ca, cert, key []byte) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
+// PeerTLS is the configuration of a control host that calls another: it has the authority's key, and so vouches for itself.
+// Name is this host's among its peers.
+func (a *Authority) PeerTLS(name string, ttl time.Duration) (*tls.Config, error) {
+	if !ValidName(name) {
+		return nil, &RequestError{fmt.Sprintf("%q cannot name a control host: letters, digits, dot, dash and underscore, at most 55", name)}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make key: %w", err)
+	}
+	der, err := a.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: string(Control) + ":" + name, OrganizationalUnit: []string{controlUnit}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, key.Public(), ttl)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, nil
+}
+
 // A PinError says that a server is not the one a token names.
 type PinError struct{ Want, Why string }
 

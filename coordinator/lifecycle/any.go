@@ -80,6 +80,8 @@ func (s *step) any(ev Event) (done bool, err error) {
 		return true, s.orderResume(ev)
 	case OrderCancel:
 		return true, s.orderCancel(ev)
+	case OrderCase:
+		return true, s.orderCase(ev)
 	}
 	return false, nil
 }

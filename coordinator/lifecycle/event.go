@@ -105,7 +105,7 @@ type (
 	Back   struct{ At }
 	// Room: budget has returned to the guard, this held-back node is next.
 	Room struct{ At }
-	// OrderDrain, OrderResume, OrderCancel, OrderHold, OrderUnhold, OrderRMA, OrderRepaired, OrderRetire are a person's.
+	// OrderDrain, OrderResume, OrderCancel, OrderHold, OrderUnhold, OrderRMA, OrderRepaired, OrderRetire and OrderCase are a person's.
 	OrderDrain struct {
 		At
 		By, Reason string
@@ -139,5 +139,12 @@ type (
 	OrderRetire struct {
 		At
 		By, Reason string
+	}
+	// OrderCase is a person's word on the open case.
+	OrderCase struct {
+		At
+		By, Reason string
+		Case, Verb string    // Verb: CaseTake, CaseGive, CaseExtend or CaseClose
+		Until      time.Time // extend: the new deadline
 	}
 )

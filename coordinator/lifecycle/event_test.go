@@ -77,6 +77,10 @@ func anyEvent(at func(*rapid.T) time.Time) *rapid.Generator[Event] {
 			return OrderRMA{a, by, why}
 		case "order_repaired":
 			return OrderRepaired{a, by, "same part: no fault found"}
+		case "order_case":
+			return OrderCase{a, by, why, rapid.SampledFrom([]string{"Q-0001", "Q-0002"}).Draw(t, "case"),
+				rapid.SampledFrom([]string{CaseTake, CaseGive, CaseExtend, CaseClose}).Draw(t, "verb"),
+				rapid.SampledFrom([]time.Time{{}, a.Time.Add(2 * time.Hour)}).Draw(t, "until")}
 		default:
 			return OrderRetire{a, by, why}
 		}

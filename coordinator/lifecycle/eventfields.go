@@ -129,6 +129,13 @@ func order(at *At, by, reason *string, c *codec) {
 	c.text("reason", reason)
 }
 
+func (e *OrderCase) fields(c *codec) {
+	order(&e.At, &e.By, &e.Reason, c)
+	c.text("case", &e.Case)
+	c.text("verb", &e.Verb)
+	c.time("until", &e.Until)
+}
+
 // findingFields carries a finding; what implied says is left out.
 func findingFields(f *checks.Finding, c *codec, implied checks.Finding) {
 	c.text("check", &f.Check)

@@ -8,7 +8,7 @@ import (
 // EventNames lists every event's name in the text form.
 var EventNames = []string{"enrol", "seen", "hard_fault", "soft_fault", "reset_wanted", "screened", "expired", "jobs_changed",
 	"slurm_drained", "slurm_resumed", "slurm_reason", "slurm_undrained", "effect_ended", "deadline_passed", "silent", "back", "room",
-	"order_drain", "order_resume", "order_cancel", "order_hold", "order_unhold", "order_rma", "order_repaired", "order_retire"}
+	"order_drain", "order_resume", "order_cancel", "order_hold", "order_unhold", "order_rma", "order_repaired", "order_retire", "order_case"}
 
 func (e Enrol) String() string          { return write("enrol", &e) }
 func (e Seen) String() string           { return write("seen", &e) }
@@ -35,6 +35,7 @@ func (e OrderUnhold) String() string    { return write("order_unhold", &e) }
 func (e OrderRMA) String() string       { return write("order_rma", &e) }
 func (e OrderRepaired) String() string  { return write("order_repaired", &e) }
 func (e OrderRetire) String() string    { return write("order_retire", &e) }
+func (e OrderCase) String() string      { return write("order_case", &e) }
 
 type fielder interface{ fields(*codec) }
 
@@ -84,5 +85,5 @@ var readers = map[string]func(*codec) Event{
 	"silent": reader[Silent], "back": reader[Back], "room": reader[Room], "order_drain": reader[OrderDrain],
 	"order_resume": reader[OrderResume], "order_cancel": reader[OrderCancel], "order_hold": reader[OrderHold],
 	"order_unhold": reader[OrderUnhold], "order_rma": reader[OrderRMA], "order_repaired": reader[OrderRepaired],
-	"order_retire": reader[OrderRetire],
+	"order_retire": reader[OrderRetire], "order_case": reader[OrderCase],
 }

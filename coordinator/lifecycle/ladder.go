@@ -168,7 +168,9 @@ func (s *step) rungIfDue() {
 		s.wait(l.RebootDeadline.D())
 		s.remedy(EffectPowerCycle, map[string]string{})
 	default:
-		s.Case.Owner = OnCall
+		if s.Case.Owner == Assay {
+			s.Case.Owner = OnCall
+		}
 		if s.rmaIfDue(); s.State == RMA {
 			return
 		}
@@ -196,7 +198,7 @@ func (s *step) rungWaits() string {
 	case s.in.Slurm && (!s.DrainedByUs || s.DrainPending):
 		return "our drain to stand"
 	case s.Case.Owner != Assay && s.Case.Owner != OnCall:
-		return s.Case.Owner + ", who drained it, to give it back"
+		return s.Case.Owner + " to give it back"
 	case !s.caseActs():
 		return "act mode"
 	}

@@ -23,7 +23,10 @@ const (
 	PathNodes     = "/v1/nodes"           // GET ?names=HOSTLIST → []Node; GET /{node} → Node; GET /{node}/history → []HistoryEntry; GET /{node}/explain → Explanation; POST /{node}/drain|resume|retire|hold|unhold|rma|repaired NodeVerb → Node
 	PathEnrolment = "/v1/enrolments"      // POST EnrolAsk → []EnrolToken
 	PathGuard     = "/v1/guard"           // GET → Guard; POST /freeze|/thaw GuardVerb → Guard
-	PathCases     = "/v1/cases"           // GET ?open=true → []Case; GET /{id} → Case
+	PathCases     = "/v1/cases"           // GET ?open=true → []Case; GET /{id} → Case; POST /{id}/take|give|note|extend|close CaseVerb → Case
+	PathKeep      = "/v1/agent/evidence"  // PUT /{sha256}?case=ID&name=NAME with the file as body → EvidenceKept, once it is on disk
+	PathEvidence  = "/v1/evidence"        // GET /{sha256} → the file
+	PathPeer      = "/v1/peer/evidence"   // PUT, GET and HEAD /{sha256}, among control hosts
 	PathCerts     = "/v1/certificates"    // GET → []certificate.Certificate; GET /{node} → certificate.Certificate
 	PathPolicy    = "/v1/policy"          // GET → policy.Policy; PUT policy.Policy → policy.Policy with its new version, in force everywhere
 	PathRollout   = "/v1/policy/rollout"  // GET → Rollout, with no policy when none is on; POST RolloutAsk → Rollout; POST /promote|/withdraw RolloutVerb → policy.Policy in force
@@ -232,8 +235,12 @@ type Case struct {
 	Deadline time.Time         `json:"deadline"`
 	Attempts []string          `json:"attempts,omitempty"` // rungs taken, as "reboot 2026-11-29T20:11:03Z done"
 	Findings []checks.Finding  `json:"findings"`
-	Evidence map[string]string `json:"evidence,omitempty"` // name to sha256; "partial" when the deadline cut it
-	Timeline []HistoryEntry    `json:"timeline,omitempty"`
+	Evidence map[string]string `json:"evidence,omitempty"`    // name to sha256
+	Gathered string            `json:"gathered,omitempty"`    // how far the evidence is: collecting, complete, partial (the deadline cut it), none
+	OnNode   []string          `json:"on_node,omitempty"`     // names of evidence that this control host has not: it is on the node, below its state directory
+	Before   []string          `json:"jobs_before,omitempty"` // jobs that were on the node from the first finding until it was empty
+	After    []string          `json:"jobs_after,omitempty"`  // the first jobs on it after the case
+	Timeline []HistoryEntry    `json:"timeline,omitempty"`    // stored with the case when it closes; until then taken from history
 }
 
 // An Explanation answers why a node is where it is, in one screen.

@@ -1,0 +1,15 @@
+package wire
+
+import "time"
+
+// A CaseVerb is an operator's order on a case, or a note in it.
+type CaseVerb struct {
+	Reason string    `json:"reason"`         // of a note: its text
+	Until  time.Time `json:"until,omitzero"` // extend: when it is looked at again
+}
+
+// EvidenceKept says where a file of evidence is now.
+type EvidenceKept struct {
+	SHA256 string `json:"sha256"`
+	Copies int    `json:"copies"` // control hosts that have it
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/cases"
+	"github.com/assay-gpu/assay/coordinator/rma"
 	"github.com/assay-gpu/assay/coordinator/store"
 )
 
@@ -36,6 +37,7 @@ type Config struct {
 	Pager    Pager           // nil: pages are history, metric and log only
 	Power    Power           // nil: no power-cycle hook; that rung falls through to a person
 	Evidence *cases.Evidence // of cases, on this host's disk; nil: it stays on the nodes
+	Tickets  []TicketHook    // told of every change of a ticket, until they take it
 	Log      *slog.Logger
 }
 
@@ -47,6 +49,11 @@ type Pager interface {
 // A Power cycles a node's power by the site's own means.
 type Power interface {
 	Cycle(ctx context.Context, node string) error
+}
+
+// A TicketHook tells the site's own ticket system how an RMA ticket stands.
+type TicketHook interface {
+	Tell(ctx context.Context, t rma.Ticket) error
 }
 
 // A Coordinator takes part in the election and, while it leads, runs the fleet.
@@ -100,11 +107,15 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		}
 		c.cfg.Log.Info("leading", "term", term.Number())
 		err = c.serve(ctx, term)
+		var newer *NewerDataError
 		resignCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		if rerr := term.Resign(resignCtx); rerr != nil {
 			c.cfg.Log.Warn("lease not given back; it ends by itself", "err", rerr)
 		}
 		cancel()
+		if errors.As(err, &newer) {
+			return err
+		}
 		if ctx.Err() == nil {
 			c.cfg.Log.Warn("term ended", "term", term.Number(), "err", err)
 			pause(ctx, 200*time.Millisecond)

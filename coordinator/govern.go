@@ -3,6 +3,8 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/assay-gpu/assay/checks/policy"
@@ -42,7 +44,7 @@ func (c *Coordinator) SetPolicy(ctx context.Context, by string, p policy.Policy)
 
 // Guard implements api.Guarder.
 func (c *Coordinator) Guard(_ context.Context) (out wire.Guard, err error) {
-	err = c.read(func(_ *lead, s *state, now time.Time) error {
+	err = c.read(func(l *lead, s *state, now time.Time) error {
 		shown := guard.New(s.policy.Guard, s.census(), s.guard).Show(now)
 		out = wire.Guard{Schedulable: shown.Schedulable, Budgets: wireBudgets(shown.Budgets), HardHour: shown.HardHour}
 		if f := shown.Freezer; f != nil {
@@ -56,9 +58,66 @@ func (c *Coordinator) Guard(_ context.Context) (out wire.Guard, err error) {
 				out.HeldBack = append(out.HeldBack, name)
 			}
 		}
+		if l.gen.Observe {
+			out.Restored = l.gen.At
+		}
+		out.Permits = len(s.refusals)
+		out.Waits = s.waits(now)
+		out.Trips = trips(l.history)
 		return nil
 	})
 	return out, err
+}
+
+// waits lists what the guard holds back, and what refuses each now.
+func (s *state) waits(now time.Time) []wire.Waiting {
+	var held []guard.HeldBack
+	for _, name := range sortedKeys(s.nodes) {
+		if n := s.nodes[name]; n.Marked(lifecycle.MarkHeldBack, now) {
+			held = append(held, heldBack(n))
+		}
+	}
+	view := guard.New(s.policy.Guard, s.census(), s.guard)
+	var out []wire.Waiting
+	for _, h := range guard.Next(held) {
+		n := s.nodes[h.Node]
+		w := wire.Waiting{Node: n.Name, State: string(n.State), Hard: h.Hard, Since: n.Since, Step: "drain"}
+		if n.Case != nil {
+			w.Case, w.Cause, w.Since = n.Case.ID, n.Case.Cause, n.Case.Opened
+		}
+		if n.State == lifecycle.Certified && !h.Hard {
+			w.Step = "suspend"
+		}
+		ok, why := view.Room(n.Name, n.Leaf, w.Cause, w.Step, now)
+		if w.Why = why; ok {
+			w.Why = "there is room: it is next"
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// tripsShown is how many of the guard's trips are shown.
+const tripsShown = 20
+
+// trips are the last times that the guard stopped something as a whole, or was stopped or let go by somebody.
+func trips(history []wire.HistoryEntry) []string {
+	var out []string
+	for _, h := range slices.Backward(history) {
+		storm := h.Event == "page reason=storm"
+		if !storm && !strings.HasPrefix(h.Event, "guard ") && !strings.HasPrefix(h.Event, "restore_lifted ") {
+			continue
+		}
+		text := h.At.Format(time.RFC3339) + "  " + h.Event + " by " + h.By
+		if storm {
+			text = h.At.Format(time.RFC3339) + "  " + strings.Join(h.Detail, "; ")
+		}
+		if out = append(out, text); len(out) == tripsShown {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 func wireBudgets(bs []guard.Budget) []wire.Budget {

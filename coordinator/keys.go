@@ -31,12 +31,16 @@ const (
 	keyReserved = "reservations/"
 	keyPriority = "priority"
 	keyUsage    = "usage"
+	keyTickets  = "rma/"
+	keyHardware = "hardware/"
 	keyGuard    = "guard"
 	keyPolicy   = "policy"
 	keyRollout  = "rollout"
 	keyLearned  = "learned"
 	keyCounters = "counters"
 	keyCA       = "ca"
+
+	keyGeneration = "generation"
 )
 
 // historyKept is how many history entries stay in etcd: at about 600 bytes each some 12 MiB of its 2 GiB quota.

@@ -47,7 +47,8 @@ type lead struct {
 	changes  changes
 	outlooks outlooks
 
-	kept    kept // of evidence
+	gen     generation // as stored; the apply loop's own after the start
+	kept    kept       // of evidence
 	peersMu sync.Mutex
 	peers   *http.Client // made when first needed
 
@@ -73,6 +74,7 @@ func (l *lead) run(ctx context.Context) error {
 	g.Go(func() error { return l.carryPages(ctx) })
 	g.Go(func() error { return l.carryPower(ctx) })
 	g.Go(func() error { return l.mend(ctx) })
+	g.Go(func() error { return l.tellTickets(ctx) })
 	g.Go(func() error { return l.carrySlurm(ctx) })
 	g.Go(func() error { l.cfg.Store.CompactEvery(ctx, 5*time.Minute); return context.Cause(ctx) })
 	if l.cfg.Slurm != nil {
@@ -192,7 +194,7 @@ func (l *lead) commit(ctx context.Context, t *tx) error {
 	}
 	l.mu.Lock()
 	relearned := len(t.relearnedNodes()) > 0
-	t.publish(uint64(rev))
+	t.publish(l.gen.Base + uint64(rev))
 	for name := range t.woken {
 		l.wakeLocked(name)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/rma"
 	"github.com/assay-gpu/assay/coordinator/store"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -43,9 +44,15 @@ func newLead(ctx context.Context, cfg Config, m *api.Metrics, term *store.Term) 
 	}
 	l.st.expand()
 	l.st.reindex()
-	l.st.revision = uint64(rev)
+	if l.gen.Schema > schema {
+		return nil, &NewerDataError{l.gen.Schema, schema}
+	}
+	l.st.revision = l.gen.Base + uint64(rev)
 	for name := range l.st.nodes {
-		l.st.versions[name] = uint64(rev)
+		l.st.versions[name] = l.st.revision
+	}
+	if err := l.migrate(ctx); err != nil {
+		return nil, err
 	}
 	return l, l.found(ctx)
 }
@@ -63,6 +70,10 @@ func (l *lead) load(e store.Entry) error {
 		return into(e, l.st.cases, name(keyCases), new(wire.Case))
 	case strings.HasPrefix(e.Key, keyEffects):
 		return into(e, l.st.effects, name(keyEffects), new(pending))
+	case strings.HasPrefix(e.Key, keyTickets):
+		return into(e, l.st.tickets, name(keyTickets), new(rma.Ticket))
+	case strings.HasPrefix(e.Key, keyHardware):
+		return into(e, l.st.parts, name(keyHardware), new(rma.Part))
 	case strings.HasPrefix(e.Key, keyTokens):
 		return into(e, l.st.tokens, name(keyTokens), new(authority.TokenRecord))
 	case strings.HasPrefix(e.Key, keyRefusals):
@@ -97,6 +108,8 @@ func (l *lead) load(e store.Entry) error {
 		p, err := policy.Read(whole.Policy)
 		l.st.rollout.Policy = p
 		return err
+	case e.Key == keyGeneration:
+		return json.Unmarshal(e.Value, &l.gen)
 	case e.Key == keyLearned:
 		return json.Unmarshal(e.Value, &l.st.learned)
 	case e.Key == keyCounters:

@@ -7,6 +7,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/guard"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/rma"
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler/rules"
 )
@@ -30,6 +31,8 @@ type state struct {
 	revision uint64     // of the last commit
 	book     rules.Book // of the built-in scheduler: who may have how much
 	usage    usage      // as it was last written
+	tickets  map[string]rma.Ticket
+	parts    map[string]rma.Part // by serial, or UUID where a board has none
 	jobState
 	index
 }
@@ -38,7 +41,7 @@ func newState() *state {
 	return &state{
 		nodes: map[string]lifecycle.Node{}, versions: map[string]uint64{}, cases: map[string]wire.Case{},
 		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{}, reported: map[string][]string{},
-		policy: policy.Default(), policies: new(policies), jobState: newJobState(), index: newIndex(), book: rules.NewBook(),
+		policy: policy.Default(), policies: new(policies), tickets: map[string]rma.Ticket{}, parts: map[string]rma.Part{}, jobState: newJobState(), index: newIndex(), book: rules.NewBook(),
 	}
 }
 

@@ -115,6 +115,11 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass map[string]stri
 			work = append(work, func(t *tx) error { t.dropToken(hash); return nil })
 		}
 	}
+	for _, id := range sortedKeys(l.st.tickets) {
+		if l.st.tickets[id].Overdue(now) {
+			work = append(work, func(t *tx) error { t.remind(id); return nil })
+		}
+	}
 	if old := oldCases(l.st.cases, now); len(old) > 0 {
 		work = append(work, func(t *tx) error {
 			for _, id := range old {

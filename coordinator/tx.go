@@ -15,6 +15,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/guard"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
+	"github.com/assay-gpu/assay/coordinator/rma"
 	"github.com/assay-gpu/assay/coordinator/store"
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler/rules"
@@ -35,6 +36,8 @@ type tx struct {
 	jobChanges
 	reported  map[string][]string
 	tokens    map[string]*authority.TokenRecord // nil: spent or expired
+	tickets   map[string]rma.Ticket
+	parts     map[string]rma.Part
 	guard     guard.Books
 	policy    policy.Policy
 	rollout   *rollout
@@ -65,8 +68,8 @@ func (s *state) begin(e env, now time.Time) *tx {
 		base: s, env: e, now: now,
 		nodes: map[string]lifecycle.Node{}, woken: map[string]bool{}, cases: map[string]wire.Case{},
 		effects: map[string]*pending{}, refusals: map[string]*refusal{}, reported: map[string][]string{}, tokens: map[string]*authority.TokenRecord{},
-		jobChanges: newJobChanges(),
-		guard:      s.guard, policy: s.policy, rollout: s.rollout, learned: s.learned, counters: s.counters, book: s.book,
+		jobChanges: newJobChanges(), tickets: map[string]rma.Ticket{}, parts: map[string]rma.Part{},
+		guard: s.guard, policy: s.policy, rollout: s.rollout, learned: s.learned, counters: s.counters, book: s.book,
 	}
 }
 
@@ -131,6 +134,8 @@ func (t *tx) apply(name string, ev lifecycle.Event, by string) error {
 	t.woken[name] = true
 	t.mirrorCase(after)
 	t.jobsAfter(before, after)
+	t.hardware(before, after)
+	t.ticketFollows(before, after, ev, by)
 	caseID := ""
 	if c := after.Case; c != nil {
 		caseID = c.ID
@@ -387,6 +392,7 @@ func (t *tx) clone() *tx {
 	c.nodes, c.woken, c.cases = maps.Clone(t.nodes), maps.Clone(t.woken), maps.Clone(t.cases)
 	c.effects, c.refusals = maps.Clone(t.effects), maps.Clone(t.refusals)
 	c.tokens, c.reported = maps.Clone(t.tokens), maps.Clone(t.reported)
+	c.tickets, c.parts = maps.Clone(t.tickets), maps.Clone(t.parts)
 	c.jobChanges = t.jobChanges.clone()
 	c.history, c.extra = slices.Clip(t.history), slices.Clip(t.extra)
 	return &c
@@ -420,6 +426,8 @@ func (t *tx) publish(rev uint64) {
 		}
 	}
 	maps.Copy(s.reported, t.reported)
+	maps.Copy(s.tickets, t.tickets)
+	maps.Copy(s.parts, t.parts)
 	t.publishJobs()
 	if t.ruled {
 		s.book = t.book

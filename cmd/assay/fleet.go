@@ -27,7 +27,7 @@ func outOfService(n wire.Node) bool {
 const shownAttention = 15
 
 func (a *app) fleetCmd() *cobra.Command {
-	return a.command(spec{
+	cmd := a.command(spec{
 		use: "fleet", short: "Show the fleet in numbers, and the nodes that need attention", args: cobra.NoArgs,
 		long: `Exits 1 when a node is out of service: suspect, withheld, draining, quarantined, remediating, in RMA, lost, on
 hold, or held back by the guard. Nodes that are newly enrolled or in screening are no fault.`,
@@ -45,6 +45,39 @@ hold, or held back by the guard. Nodes that are newly enrolled or in screening a
 				return errFault
 			}
 			return nil
+		},
+	})
+	cmd.AddCommand(a.lemonsCmd())
+	return cmd
+}
+
+func (a *app) lemonsCmd() *cobra.Command {
+	return a.command(spec{
+		use: "lemons", short: "List nodes that fail more than others, and by what", args: cobra.NoArgs,
+		long: `Counts, over 28 days and for each node, XIDs, RMA tickets, times out of service, and failures of jobs while a check fired on
+it (from 10 minutes before to 5 after). A signal counts when it is above the fleet's 99th percentile; in a fleet of under
+a hundred nodes, above its floor alone. Exits 1 when there is one.`,
+		example: "  assay fleet lemons\n  assay fleet lemons -o json",
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			ls, err := c.Lemons(ctx)
+			if err != nil {
+				return err
+			}
+			err = a.emit(ls, func() error {
+				if len(ls) == 0 {
+					fmt.Fprintln(a.err, "no node stands out")
+					return nil
+				}
+				rows := make([][]string, 0, len(ls))
+				for _, l := range ls {
+					rows = append(rows, []string{clean(l.Node), fmt.Sprint(l.Score), clean(strings.Join(l.Reasons, ", "))})
+				}
+				return a.rows([]string{"node", "score", "why"}, rows)
+			})
+			if err == nil && len(ls) > 0 {
+				err = errFault
+			}
+			return err
 		},
 	})
 }

@@ -21,7 +21,30 @@ func (a *app) guardCmd() *cobra.Command {
 		a.guardVerbCmd("freeze", "Stop all automatic action", "Nothing is drained, reset, rebooted or refused by assay until thawed. Hard faults still revoke certificates.",
 			"  assay guard freeze --reason 'bad driver rollout'", freeze),
 		a.guardVerbCmd("thaw", "Let automatic action go on", "Steps held back meanwhile follow within the budgets.",
-			"  assay guard thaw --reason 'rollout undone'", (*client.Client).Thaw))
+			"  assay guard thaw --reason 'rollout undone'", (*client.Client).Thaw),
+		a.guardResetCmd())
+}
+
+func (a *app) guardResetCmd() *cobra.Command {
+	var v wire.GuardVerb
+	return a.command(spec{
+		use: "reset --reason TEXT", short: "Let assay act again after a restore from a backup", args: cobra.NoArgs,
+		long: `After assayd restore the policy observes: nothing is drained, reset or refused. This puts the policy that held before in force
+again, once every node has reported since.`,
+		example: "  assay guard reset --reason 'all nodes are back, cases looked at'",
+		flags: func(cmd *cobra.Command) {
+			reasonFlag(cmd, &v.Reason)
+			cmd.Flags().StringVar(&v.AcceptRisk, "accept-risk", "", wire.RiskUnheard+": although nodes have not reported since")
+			cmd.RegisterFlagCompletionFunc("accept-risk", cobra.FixedCompletions([]string{wire.RiskUnheard}, cobra.ShellCompDirectiveNoFileComp))
+		},
+		run: func(ctx context.Context, c *client.Client, _ []string) error {
+			g, err := c.Lift(ctx, v)
+			if err != nil {
+				return err
+			}
+			return a.emit(g, func() error { return a.showGuard(g) })
+		},
+	})
 }
 
 func (a *app) guardShowCmd() *cobra.Command {
@@ -78,8 +101,24 @@ func (a *app) showGuard(g wire.Guard) error {
 		[2]string{"Hard faults", fmt.Sprintf("%d within the hour", g.HardHour)},
 		[2]string{"Storms", cleanLines(strings.Join(g.Storms, "\n"))},
 		[2]string{"Held back", held},
-	); err != nil || len(g.Budgets) == 0 {
+		[2]string{"Jobs refused", some(g.Permits, "prolog exit permitted within the day", "prolog exits permitted within the day")},
+		[2]string{"Restored", restoredText(a.when(g.Restored))},
+		[2]string{"History", cleanLines(strings.Join(g.Trips, "\n"))},
+	); err != nil {
 		return err
+	}
+	if len(g.Waits) > 0 {
+		fmt.Fprintln(a.out)
+		waits := make([][]string, 0, len(g.Waits))
+		for _, w := range g.Waits {
+			waits = append(waits, []string{clean(w.Node), clean(w.Step), dash(clean(w.Cause)), dash(clean(w.Case)), a.age(w.Since), clean(w.Why)})
+		}
+		if err := a.rows([]string{"waits", "step", "cause", "case", "since", "why"}, waits); err != nil {
+			return err
+		}
+	}
+	if len(g.Budgets) == 0 {
+		return nil
 	}
 	fmt.Fprintln(a.out)
 	rows := make([][]string, 0, len(g.Budgets))
@@ -187,3 +226,20 @@ func (a *app) showCert(k certificate.Certificate) error {
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+func some(n int, one, many string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func restoredText(when string) string {
+	if when == "" {
+		return ""
+	}
+	return when + " from a backup: the policy observes until assay guard reset"
+}

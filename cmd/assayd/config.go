@@ -42,6 +42,8 @@ type config struct {
 	Lease           policy.Duration `yaml:"lease"`          // how long a dead leader keeps others out
 	PageWebhook     string          `yaml:"page_webhook"`   // URL; gets a POST with JSON for every page
 	PowerCycle      []string        `yaml:"power_cycle"`    // command and arguments; the node's name is appended
+	RMAWebhook      string          `yaml:"rma_webhook"`    // URL; gets a POST with JSON for every change of an RMA ticket
+	RMAHook         []string        `yaml:"rma_hook"`       // command and arguments; gets the ticket as JSON on standard input
 	LogLevel        string          `yaml:"log_level"`      // debug, info, warn, error
 	LogFormat       string          `yaml:"log_format"`     // text, json
 }
@@ -82,6 +84,8 @@ func (c *config) bind(fs *pflag.FlagSet) {
 	fs.Var(durationFlag{&c.Lease}, "lease", "how long a dead leader keeps others out")
 	fs.StringVar(&c.PageWebhook, "page-webhook", c.PageWebhook, "URL that gets a POST for every page")
 	fs.StringSliceVar(&c.PowerCycle, "power-cycle", c.PowerCycle, "command that power-cycles the node named by its last argument")
+	fs.StringVar(&c.RMAWebhook, "rma-webhook", c.RMAWebhook, "URL that gets a POST for every change of an RMA ticket")
+	fs.StringSliceVar(&c.RMAHook, "rma-hook", c.RMAHook, "command that gets every changed RMA ticket as JSON on standard input")
 	fs.StringVar(&c.LogLevel, "log-level", c.LogLevel, "debug, info, warn or error")
 	fs.StringVar(&c.LogFormat, "log-format", c.LogFormat, "text or json")
 }
@@ -188,9 +192,9 @@ func (c *config) complete(faults *strictyaml.Error, lines strictyaml.Lines) {
 	if c.SlurmDeadline.D() < time.Second {
 		add("slurm_deadline", "%s: want 1s or more", c.SlurmDeadline.D())
 	}
-	if c.PageWebhook != "" {
-		if u, err := url.Parse(c.PageWebhook); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			add("page_webhook", "%q: want an http or https URL", c.PageWebhook)
+	for _, w := range []struct{ name, url string }{{"page_webhook", c.PageWebhook}, {"rma_webhook", c.RMAWebhook}} {
+		if u, err := url.Parse(w.url); w.url != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+			add(w.name, "%q: want an http or https URL", w.url)
 		}
 	}
 	if _, err := logLevel(c.LogLevel); err != nil {

@@ -71,6 +71,15 @@ func root() *cobra.Command {
 			return nil
 		}
 	}
+	for _, c := range []*cobra.Command{backupCommand(), restoreCommand()} {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("%s takes one file", c.CommandPath())}
+			}
+			return nil
+		}
+		cmd.AddCommand(c)
+	}
 	return cmd
 }
 

@@ -114,6 +114,12 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 		cfg.Power = command(c.PowerCycle)
 	}
 
+	if c.RMAWebhook != "" {
+		cfg.Tickets = append(cfg.Tickets, &webhook{url: c.RMAWebhook})
+	}
+	if len(c.RMAHook) > 0 {
+		cfg.Tickets = append(cfg.Tickets, command(c.RMAHook))
+	}
 	if cfg.Evidence, err = cases.Open(filepath.Join(c.StateDir, "evidence")); err != nil {
 		return err
 	}
@@ -121,7 +127,7 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	var server *api.Server
 	coord := coordinator.New(cfg, func() { server.Resign() })
 	server = api.New(api.Backend{
-		Agents: coord, Fleet: coord, Operators: coord, Enroller: coord, Policies: coord, Guarder: coord, History: coord, Leadership: coord, Jobs: coord, Rules: coord, Casework: coord,
+		Agents: coord, Fleet: coord, Operators: coord, Enroller: coord, Policies: coord, Guarder: coord, History: coord, Leadership: coord, Jobs: coord, Rules: coord, Casework: coord, Repairs: coord,
 	}, coord.Metrics(), log)
 
 	g, ctx := errgroup.WithContext(ctx)

@@ -31,6 +31,7 @@ type Backend struct {
 	Rules      Rules
 
 	Casework Casework // nil: cases are shown, no more
+	Repairs  Repairs  // nil: there are no tickets
 }
 
 // Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose
@@ -136,6 +137,8 @@ type Guarder interface {
 	Guard(ctx context.Context) (wire.Guard, error)
 	Freeze(ctx context.Context, by, reason string) (wire.Guard, error)
 	Thaw(ctx context.Context, by, reason string) (wire.Guard, error)
+	// Lift ends the observe mode that a restore began; unheard: although nodes have not reported since.
+	Lift(ctx context.Context, by, reason string, unheard bool) error
 }
 
 // History reads transitions and decisions, oldest first.

@@ -98,12 +98,13 @@ func (s *Server) order(c call) (any, error) {
 
 func (s *Server) guard(c call) (any, error) {
 	do := s.backend.Guarder.Freeze
-	switch verb := c.r.PathValue("verb"); verb {
-	case "freeze":
+	verb := c.r.PathValue("verb")
+	switch verb {
+	case "freeze", "reset":
 	case "thaw":
 		do = s.backend.Guarder.Thaw
 	default:
-		return nil, Errorf(http.StatusNotFound, "%.40q is no order to the guard: freeze and thaw are", verb)
+		return nil, Errorf(http.StatusNotFound, "%.40q is no order to the guard: freeze, thaw and reset are", verb)
 	}
 	var v wire.GuardVerb
 	if err := decode(c, maxBody, true, &v); err != nil {
@@ -111,6 +112,15 @@ func (s *Server) guard(c call) (any, error) {
 	}
 	if err := checkReason(v.Reason, true); err != nil {
 		return nil, err
+	}
+	if verb == "reset" {
+		if v.AcceptRisk != "" && v.AcceptRisk != wire.RiskUnheard {
+			return nil, Errorf(http.StatusBadRequest, "risk %.40q is none that can be accepted here", v.AcceptRisk).With("--accept-risk=" + wire.RiskUnheard)
+		}
+		if err := s.backend.Guarder.Lift(c.ctx, c.who.name, v.Reason, v.AcceptRisk == wire.RiskUnheard); err != nil {
+			return nil, err
+		}
+		return s.backend.Guarder.Guard(c.ctx)
 	}
 	return do(c.ctx, c.who.name, v.Reason)
 }

@@ -55,6 +55,9 @@ func (s *Server) moreRoutes() (more []route) {
 	if s.backend.Casework != nil {
 		more = append(more, caseRoutes...)
 	}
+	if s.backend.Repairs != nil {
+		more = append(more, repairRoutes...)
+	}
 	return more
 }
 

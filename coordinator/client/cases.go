@@ -8,7 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
+	"github.com/assay-gpu/assay/coordinator/rma"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
@@ -32,4 +35,38 @@ func (c *Client) Evidence(ctx context.Context, sum string, w io.Writer) error {
 		return &UnreachableError{c.where(), fmt.Errorf("evidence %.12s came with the sum %.12s", sum, got)}
 	}
 	return nil
+}
+
+// Tickets lists RMA tickets, the open ones alone or all.
+func (c *Client) Tickets(ctx context.Context, openOnly bool) ([]rma.Ticket, error) {
+	return call[[]rma.Ticket](ctx, c, http.MethodGet, wire.PathRMA, url.Values{"open": {strconv.FormatBool(openOnly)}}, nil)
+}
+
+// Ticket returns one RMA ticket.
+func (c *Client) Ticket(ctx context.Context, id string) (rma.Ticket, error) {
+	return call[rma.Ticket](ctx, c, http.MethodGet, wire.PathRMA+"/"+url.PathEscape(id), nil, nil)
+}
+
+// MoveTicket says where a part is.
+func (c *Client) MoveTicket(ctx context.Context, id string, v wire.TicketVerb) (rma.Ticket, error) {
+	return call[rma.Ticket](ctx, c, http.MethodPost, wire.PathRMA+"/"+url.PathEscape(id), nil, v)
+}
+
+// Parts returns parts by serial, or all.
+func (c *Client) Parts(ctx context.Context, serials ...string) ([]rma.Part, error) {
+	var q url.Values
+	if len(serials) > 0 {
+		q = url.Values{"serials": {strings.Join(serials, ",")}}
+	}
+	return call[[]rma.Part](ctx, c, http.MethodGet, wire.PathParts, q, nil)
+}
+
+// Lemons lists the nodes that fail more than others.
+func (c *Client) Lemons(ctx context.Context) ([]rma.Lemon, error) {
+	return call[[]rma.Lemon](ctx, c, http.MethodGet, wire.PathLemons, nil, nil)
+}
+
+// Lift ends the observe mode that a restore began.
+func (c *Client) Lift(ctx context.Context, v wire.GuardVerb) (wire.Guard, error) {
+	return call[wire.Guard](ctx, c, http.MethodPost, wire.PathGuard+"/reset", nil, v)
 }

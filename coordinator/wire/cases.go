@@ -13,3 +13,12 @@ type EvidenceKept struct {
 	SHA256 string `json:"sha256"`
 	Copies int    `json:"copies"` // control hosts that have it
 }
+
+// A TicketVerb is a person's word on an RMA ticket. What is empty stays as it is.
+type TicketVerb struct {
+	State    string    `json:"state,omitempty"` // accepted, shipped, received; closed to give it up
+	Vendor   string    `json:"vendor,omitempty"`
+	Warranty time.Time `json:"warranty,omitzero"`
+	Owner    string    `json:"owner,omitempty"`
+	Note     string    `json:"note,omitempty"`
+}

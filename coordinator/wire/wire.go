@@ -22,10 +22,13 @@ const (
 	PathFleet     = "/v1/fleet"           // GET → Fleet
 	PathNodes     = "/v1/nodes"           // GET ?names=HOSTLIST → []Node; GET /{node} → Node; GET /{node}/history → []HistoryEntry; GET /{node}/explain → Explanation; POST /{node}/drain|resume|retire|hold|unhold|rma|repaired NodeVerb → Node
 	PathEnrolment = "/v1/enrolments"      // POST EnrolAsk → []EnrolToken
-	PathGuard     = "/v1/guard"           // GET → Guard; POST /freeze|/thaw GuardVerb → Guard
+	PathGuard     = "/v1/guard"           // GET → Guard; POST /freeze|/thaw|/reset GuardVerb → Guard
 	PathCases     = "/v1/cases"           // GET ?open=true → []Case; GET /{id} → Case; POST /{id}/take|give|note|extend|close CaseVerb → Case
 	PathKeep      = "/v1/agent/evidence"  // PUT /{sha256}?case=ID&name=NAME with the file as body → EvidenceKept, once it is on disk
 	PathEvidence  = "/v1/evidence"        // GET /{sha256} → the file
+	PathRMA       = "/v1/rma"             // GET ?open=true → []rma.Ticket; GET /{id} → rma.Ticket; POST /{id} TicketVerb → rma.Ticket
+	PathParts     = "/v1/parts"           // GET ?serials=A,B → []rma.Part
+	PathLemons    = "/v1/lemons"          // GET → []rma.Lemon
 	PathPeer      = "/v1/peer/evidence"   // PUT, GET and HEAD /{sha256}, among control hosts
 	PathCerts     = "/v1/certificates"    // GET → []certificate.Certificate; GET /{node} → certificate.Certificate
 	PathPolicy    = "/v1/policy"          // GET → policy.Policy; PUT policy.Policy → policy.Policy with its new version, in force everywhere
@@ -286,8 +289,12 @@ type OperatorAsk struct {
 
 // A GuardVerb freezes or thaws.
 type GuardVerb struct {
-	Reason string `json:"reason"`
+	Reason     string `json:"reason"`
+	AcceptRisk string `json:"accept_risk,omitempty"` // reset: RiskUnheard
 }
+
+// RiskUnheard is the risk of ending a restore's observe mode although nodes have not reported since.
+const RiskUnheard = "unheard"
 
 // A RolloutAsk puts a policy in force on a share of the nodes first.
 type RolloutAsk struct {
@@ -326,6 +333,23 @@ type Guard struct {
 	Storms      []string  `json:"storms,omitempty"`
 	HeldBack    []string  `json:"held_back,omitempty"` // nodes
 	HardHour    int       `json:"hard_faults_hour"`
+
+	Restored time.Time `json:"restored,omitzero"` // a restore from a backup holds the policy at observe since then
+	Waits    []Waiting `json:"waits,omitempty"`   // what is held back and why, in the order in which room is given
+	Trips    []string  `json:"trips,omitempty"`   // the last storms, freezes and thaws, oldest first
+	Permits  int       `json:"refused_jobs"`      // prolog exits permitted that are still in the books
+}
+
+// A Waiting is one node that the guard holds back.
+type Waiting struct {
+	Node  string    `json:"node"`
+	State string    `json:"state"`
+	Case  string    `json:"case,omitempty"`
+	Step  string    `json:"step"` // what is due: suspend, drain
+	Hard  bool      `json:"hard,omitempty"`
+	Cause string    `json:"cause,omitempty"`
+	Since time.Time `json:"since"`
+	Why   string    `json:"why"` // which budget, freeze or storm refuses it now, with numbers; or that it is next
 }
 
 // A Budget is one window's room.

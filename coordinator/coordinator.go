@@ -206,4 +206,6 @@ type signer struct {
 	ID   string             `json:"id"`
 	Pub  ed25519.PublicKey  `json:"pub"`
 	Priv ed25519.PrivateKey `json:"priv"`
+
+	Since time.Time `json:"since,omitzero"` // zero: the fleet's first
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,7 +27,7 @@ type lead struct {
 	metrics *api.Metrics
 	log     *slog.Logger
 	auth    *authority.Authority
-	signing signer
+	ring    atomic.Pointer[keyring]
 	started time.Time // when this term began to lead: silence before it proves nothing
 
 	requests chan request
@@ -50,7 +51,9 @@ type lead struct {
 	gen     generation // as stored; the apply loop's own after the start
 	kept    kept       // of evidence
 	peersMu sync.Mutex
-	peers   *http.Client // made when first needed
+
+	rotating sync.Mutex   // held while the signing key changes
+	peers    *http.Client // made when first needed
 
 	sl    Slurm // nil: no Slurm
 	slurm *slurmView
@@ -238,9 +241,10 @@ func (l *lead) env() env {
 	return env{
 		term: l.term.Number(), slurm: l.cfg.Slurm != nil,
 		sign: func(c certificate.Certificate) certificate.Certificate {
-			signed, err := certificate.Sign(c, l.signing.ID, l.signing.Priv)
+			key := l.ring.Load().current
+			signed, err := certificate.Sign(c, key.ID, key.Priv)
 			if err != nil {
-				panic(fmt.Sprintf("coordinator: signing key %s: %v", l.signing.ID, err)) // checked when it was loaded
+				panic(fmt.Sprintf("coordinator: signing key %s: %v", key.ID, err)) // checked when it was loaded
 			}
 			return signed
 		},

@@ -25,6 +25,7 @@ func newLead(ctx context.Context, cfg Config, m *api.Metrics, term *store.Term) 
 		st: newState(), wakes: map[string]chan struct{}{}, news: make(chan struct{}), slurm: newSlurmView(),
 		hearings: map[string]*hearing{}, changes: newChanges(),
 	}
+	l.ring.Store(&keyring{})
 	if cfg.Slurm != nil {
 		l.sl = cfg.Slurm(func() error {
 			if !term.Valid() {
@@ -90,7 +91,12 @@ func (l *lead) load(e store.Entry) error {
 		}
 		l.history = append(l.history, h)
 	case strings.HasPrefix(e.Key, keySigning):
-		return json.Unmarshal(e.Value, &l.signing)
+		var k signer
+		if err := json.Unmarshal(e.Value, &k); err != nil {
+			return err
+		}
+		l.loadKey(k)
+		return nil
 	case e.Key == keyGuard:
 		return json.Unmarshal(e.Value, &l.st.guard)
 	case e.Key == keyPolicy:
@@ -147,13 +153,14 @@ func (l *lead) found(ctx context.Context) error {
 		}
 		t.put(keyCA, m)
 	}
-	if l.signing.ID == "" {
+	if l.ring.Load().current.ID == "" {
 		id, pub, priv, err := authority.NewSigningKey()
 		if err != nil {
 			return fmt.Errorf("make the signing key: %w", err)
 		}
-		l.signing = signer{ID: id, Pub: pub, Priv: priv}
-		t.put(keySigning+id, l.signing)
+		k := signer{ID: id, Pub: pub, Priv: priv}
+		l.loadKey(k)
+		t.put(keySigning+id, k)
 	}
 	if t.policy.Version == 0 {
 		p := policy.Default()

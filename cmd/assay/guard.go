@@ -129,7 +129,7 @@ func (a *app) showGuard(g wire.Guard) error {
 }
 
 func (a *app) certCmd() *cobra.Command {
-	return a.groupCmd("cert", "List and show certificates", "  assay cert list\n  assay cert show gpu003", a.certListCmd(), a.certShowCmd())
+	return a.groupCmd("cert", "List and show certificates", "  assay cert list\n  assay cert show gpu003", a.certListCmd(), a.certShowCmd(), a.certVerifyCmd(), a.certRotateCmd())
 }
 
 func (a *app) certListCmd() *cobra.Command {

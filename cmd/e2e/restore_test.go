@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -30,9 +29,7 @@ func TestRestoreOfABackupOlderThanAFault(t *testing.T) {
 	if st, err := os.Stat(file); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the keys are in it: %v, %v", st.Mode(), err)
 	}
-	if err := sim.XID(s.Hardware("gpu002"), 3, 79, ""); err != nil {
-		t.Fatal(err)
-	}
+	s.set("gpu002", 3, map[string]string{"remap_failed": "true"}) // which nothing mends
 	s.awaitNode("gpu002", "its certificate revoked", func(n wire.Node) bool { return n.Certificate == nil })
 	if out, err := assayd("restore", file); err == nil {
 		t.Errorf("restored under a running assayd: %s", out)
@@ -88,7 +85,7 @@ func TestRestoreOfABackupOlderThanAFault(t *testing.T) {
 	if out, err := s.CLI(s.ctx(), "guard", "reset", "--reason", "again"); err == nil {
 		t.Errorf("reset twice: %s", out)
 	}
-	s.awaitNode("gpu002", "rebooted and back", healthy)
+	s.awaitNode("gpu002", "out of service", func(n wire.Node) bool { return n.State == "quarantined" && n.Certificate == nil })
 	var trips struct {
 		Trips []string `json:"trips"`
 	}

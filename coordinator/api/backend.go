@@ -32,6 +32,7 @@ type Backend struct {
 
 	Casework Casework // nil: cases are shown, no more
 	Repairs  Repairs  // nil: there are no tickets
+	Keys     Keys     // nil: there is no key to show
 }
 
 // Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose

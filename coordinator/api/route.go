@@ -58,6 +58,9 @@ func (s *Server) moreRoutes() (more []route) {
 	if s.backend.Repairs != nil {
 		more = append(more, repairRoutes...)
 	}
+	if s.backend.Keys != nil {
+		more = append(more, keyRoutes...)
+	}
 	return more
 }
 

@@ -70,3 +70,13 @@ func (c *Client) Lemons(ctx context.Context) ([]rma.Lemon, error) {
 func (c *Client) Lift(ctx context.Context, v wire.GuardVerb) (wire.Guard, error) {
 	return call[wire.Guard](ctx, c, http.MethodPost, wire.PathGuard+"/reset", nil, v)
 }
+
+// Keys are the keys that node certificates are signed with.
+func (c *Client) Keys(ctx context.Context) (wire.Keys, error) {
+	return call[wire.Keys](ctx, c, http.MethodGet, wire.PathKeys, nil, nil)
+}
+
+// RotateKey has another key sign from now on.
+func (c *Client) RotateKey(ctx context.Context, reason string) (wire.Keys, error) {
+	return call[wire.Keys](ctx, c, http.MethodPost, wire.PathKeys+"/rotate", nil, wire.GuardVerb{Reason: reason})
+}

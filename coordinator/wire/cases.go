@@ -22,3 +22,10 @@ type TicketVerb struct {
 	Owner    string    `json:"owner,omitempty"`
 	Note     string    `json:"note,omitempty"`
 }
+
+// Keys are the keys that node certificates are signed with, by id: the current one and those still trusted.
+type Keys struct {
+	Current string            `json:"current"`
+	Since   time.Time         `json:"since,omitzero"` // zero: since the fleet began
+	Trusted map[string][]byte `json:"trusted"`        // ed25519 public keys
+}

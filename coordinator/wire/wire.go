@@ -29,6 +29,7 @@ const (
 	PathRMA       = "/v1/rma"             // GET ?open=true → []rma.Ticket; GET /{id} → rma.Ticket; POST /{id} TicketVerb → rma.Ticket
 	PathParts     = "/v1/parts"           // GET ?serials=A,B → []rma.Part
 	PathLemons    = "/v1/lemons"          // GET → []rma.Lemon
+	PathKeys      = "/v1/keys"            // GET → Keys; POST /rotate GuardVerb → Keys
 	PathPeer      = "/v1/peer/evidence"   // PUT, GET and HEAD /{sha256}, among control hosts
 	PathCerts     = "/v1/certificates"    // GET → []certificate.Certificate; GET /{node} → certificate.Certificate
 	PathPolicy    = "/v1/policy"          // GET → policy.Policy; PUT policy.Policy → policy.Policy with its new version, in force everywhere

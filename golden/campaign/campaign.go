@@ -6,11 +6,13 @@
 package campaign
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/assay-gpu/assay/golden"
+	"github.com/assay-gpu/assay/golden/explain"
 	"github.com/assay-gpu/assay/golden/kernels"
 	"github.com/assay-gpu/assay/golden/ptxvm"
 	"github.com/assay-gpu/assay/golden/ref"
@@ -20,8 +22,8 @@ import (
 const (
 	Detected    = "sdc_detected" // a wrong word was reported
 	DUE         = "due"          // the launch ended in an error or a hang: seen, and not as a wrong word
-	Missed      = "missed"       // it acted and every word was right
-	Idle        = "benign"       // no kernel of the suite ever used what is broken in the way that matters
+	Missed      = "missed"       // every word was right, and a workload would have been corrupted
+	Idle        = "benign"       // every word was right, and no workload would have been corrupted
 	NotModelled = "not_modelled" // the machine cannot break that unit
 )
 
@@ -35,7 +37,10 @@ type Line struct {
 	Nanos   uint64  `json:"nanos"`            // simulated device time until then
 	Hits    uint64  `json:"hits"`             // results that the fault changed
 	Located *Placed `json:"located,omitempty"`
-	Err     string  `json:"err,omitempty"`
+
+	Workload string   `json:"workload,omitempty"` // the first that the fault corrupts: without one it does not count
+	Shown    []string `json:"shown,omitempty"`    // with Options.Each: all kernels that show it by themselves
+	Err      string   `json:"err,omitempty"`
 }
 
 // Placed says which parts of the place were named right.
@@ -43,6 +48,7 @@ type Placed struct {
 	SM        bool   `json:"sm"`
 	Partition bool   `json:"partition"`
 	Lane      bool   `json:"lane"`
+	Bit       bool   `json:"bit"` // of a stuck fault: the bit that explains every wrong word is one that it strikes
 	Step      int    `json:"step"`
 	Bits      uint32 `json:"bits"` // that differ in the first wrong word, after the step's rotation
 }
@@ -53,13 +59,16 @@ type Options struct {
 	Size       golden.Size
 	Capability int
 	Seed       int
-	SMs        int // the fault's SM is taken modulo this: all SMs are alike
+	SMs        int  // the fault's SM is taken modulo this: all SMs are alike
+	Each       bool // run every kernel on every fault, by itself
 }
 
 // A Runner runs faults. It keeps the parsed kernels.
 type Runner struct {
 	o       Options
 	entries map[string]*ptxvm.Entry
+	jobs    []*workload
+	clean   [][]byte // what they give
 }
 
 // New makes a runner.
@@ -76,72 +85,91 @@ func New(o Options) (*Runner, error) {
 		}
 		r.entries[id] = m.Entries[id]
 	}
-	return r, nil
+	return r, r.prepare()
 }
 
-// Run runs the suite on a device with one fault.
+// Run runs the suite on a device with one fault, and then the workloads.
 func (r *Runner) Run(f ptxvm.Fault) (Line, error) {
 	l := Line{ID: f.ID, Class: f.Class, Unit: f.Unit().String()}
-	sm := f.Where.SM % r.o.SMs
-	f.Where.SM = sm
+	f.Where.SM %= r.o.SMs
 	d := r.device(f)
 	if len(d.NotModelled) > 0 {
 		l.Outcome = NotModelled
 		return l, nil
 	}
 	start := d.Now()
-	for i, id := range r.o.Kernels {
-		k, _ := kernels.Lookup(id)
-		if k.MinCC > r.o.Capability {
-			continue
-		}
-		want, err := golden.Known(id, r.o.Size, r.o.Seed)
-		if err != nil {
-			return l, err
-		}
-		out, err := r.launch(d, k, uint32(i+1), r.o.Size.Steps(k))
-		l.Nanos, l.Hits = d.Now()-start, d.Hits()[f.ID]
-		var trap *ptxvm.Trap
-		if errors.As(err, &trap) {
-			l.Outcome, l.Kernel, l.Err = DUE, id, trap.Kind
-			return l, nil
-		}
-		if err != nil {
-			return l, err
-		}
-		for slot, words := range out {
-			if words != nil && golden.DigestOf(words) != want {
-				l.Outcome, l.Kernel = Detected, id
-				l.Located = r.locate(f, k, slot)
-				return l, nil
+	for _, env := range passes(f) {
+		d.SetEnv(env)
+		for i, id := range r.o.Kernels {
+			k, _ := kernels.Lookup(id)
+			if k.MinCC > r.o.Capability {
+				continue
+			}
+			if err := r.stage(d, f, k, uint32(i+1), &l); err != nil {
+				return l, err
+			}
+			l.Nanos, l.Hits = d.Now()-start, d.Hits()[f.ID]
+			if l.Outcome != "" {
+				break
 			}
 		}
-		if out[sm] == nil || out[(sm+1)%r.o.SMs] == nil {
-			l.Outcome, l.Kernel, l.Err = DUE, id, "an SM gave no output"
-			return l, nil
+		if l.Outcome != "" {
+			break
 		}
 	}
-	l.Outcome = Missed
-	if l.Hits == 0 {
-		l.Outcome = Idle
+	if err := r.count(f, &l); err != nil {
+		return l, err
+	}
+	if r.o.Each {
+		return l, r.each(f, &l)
 	}
 	return l, nil
 }
 
+// stage runs one kernel and says in the line what came of it: nothing, when all words are right.
+func (r *Runner) stage(d *ptxvm.Device, f ptxvm.Fault, k kernels.Kernel, launch uint32, l *Line) error {
+	want, err := golden.Known(k.ID, r.o.Size, r.o.Seed)
+	if err != nil {
+		return err
+	}
+	out, err := r.launch(d, k, launch, r.o.Size.Steps(k))
+	var trap *ptxvm.Trap
+	if errors.As(err, &trap) {
+		l.Outcome, l.Kernel, l.Err = DUE, k.ID, trap.Kind
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for slot, words := range out {
+		if words != nil && golden.DigestOf(words) != want {
+			l.Outcome, l.Kernel = Detected, k.ID
+			l.Located = r.locate(f, k, slot)
+			return nil
+		}
+	}
+	if sm := f.Where.SM; out[sm] == nil || out[(sm+1)%r.o.SMs] == nil {
+		l.Outcome, l.Kernel, l.Err = DUE, k.ID, "an SM gave no output"
+	}
+	return nil
+}
+
 func (r *Runner) device(f ptxvm.Fault) *ptxvm.Device {
 	return ptxvm.NewDevice(ptxvm.Config{SMs: r.o.SMs, Capability: r.o.Capability, Seed: f.Seed, SharedSM: 16 << 10, Faults: []ptxvm.Fault{f},
-		Budget: 1 << 22, Env: ptxvm.Env{TempC: 60, MHz: 1980, Util: 1}})
+		Budget: 1 << 22, Env: passes(f)[len(passes(f))-1]})
 }
 
 // locate bisects on a device of its own, as the worker does.
 func (r *Runner) locate(f ptxvm.Fault, k kernels.Kernel, slot int) *Placed {
 	p := &Placed{SM: slot == f.Where.SM, Step: -1}
 	d := r.device(f)
+	var block []uint32
 	at := func(steps int) (*golden.Mismatch, error) {
 		out, err := r.launch(d, k, 99, steps)
 		if err != nil || out[slot] == nil {
 			return nil, err
 		}
+		block = out[slot]
 		return golden.Compare(out[slot], ref.Block(k.ID, uint64(r.o.Seed), r.o.Size.Threads, steps), r.o.Size.Threads), nil
 	}
 	n, err := golden.FirstWrong(r.o.Size.Steps(k), func(steps int) (bool, error) {
@@ -159,6 +187,11 @@ func (r *Runner) locate(f ptxvm.Fault, k kernels.Kernel, slot int) *Placed {
 	p.Step, p.Bits = o.Step, o.Expected^o.Got
 	p.Partition = o.Partition == f.Where.Part
 	p.Lane = f.Lanes()>>o.Lane&1 != 0
+	if f.Class == "stuck" && f.When.P >= 1 {
+		// As the worker does: which stuck bit gives every word of the block?
+		s, err := explain.Explain(context.Background(), explain.Question{Kernel: k.ID, Size: r.o.Size, Seed: r.o.Seed, Steps: n, Capability: r.o.Capability, Got: block})
+		p.Bit = err == nil && s != nil && s.Unit == f.Where.Unit && (f.Do.Xor|f.Do.Or|^f.Do.And)>>s.Bit&1 != 0
+	}
 	return p
 }
 

@@ -48,13 +48,13 @@ func TestOutcomes(t *testing.T) {
 		located    bool
 	}{
 		{"a stuck bit of the tensor core", `{"v":1,"id":"a","class":"stuck","where":{"sm":5,"part":1,"unit":"tensor16","lane":9},"when":{"p":1},"do":{"or":"00000400"},"seed":1}`, nil, Detected, true},
-		{"the same, without the kernel that uses it", `{"v":1,"id":"b","class":"stuck","where":{"sm":5,"part":1,"unit":"tensor16","lane":9},"when":{"p":1},"do":{"or":"00000400"},"seed":1}`, []string{"k01_imad", "k04_ffma"}, Idle, false},
+		{"the same, without the kernel that uses it", `{"v":1,"id":"b","class":"stuck","where":{"sm":5,"part":1,"unit":"tensor16","lane":9},"when":{"p":1},"do":{"or":"00000400"},"seed":1}`, []string{"k01_imad", "k04_ffma"}, Missed, false},
 		{"addresses far off", `{"v":1,"id":"c","class":"addr","where":{"sm":0,"part":0,"unit":"lsu_addr","lane":3},"when":{"p":1},"do":{"addr_xor":"40000000"},"seed":1}`, nil, DUE, false},
 		{"a unit that the machine cannot break", `{"v":1,"id":"d","class":"stuck","where":{"sm":0,"part":0,"unit":"nvlink","lane":3},"when":{"p":1},"do":{"or":"1"},"seed":1}`, nil, NotModelled, false},
 		{"too hot to act", `{"v":1,"id":"e","class":"stuck","where":{"sm":0,"part":0,"unit":"fma32","lane":3},"when":{"p":1,"temp_c":[90,110]},"do":{"or":"1"},"seed":1}`, nil, Idle, false},
 	} {
 		l := run(t, runner(t, tt.only...), tt.line)
-		located := l.Located != nil && l.Located.SM && l.Located.Partition && l.Located.Lane
+		located := l.Located != nil && l.Located.SM && l.Located.Partition && l.Located.Lane && l.Located.Bit
 		if l.Outcome != tt.outcome || located != tt.located {
 			t.Errorf("%s: %+v, located %+v", tt.name, l, l.Located)
 		}
@@ -89,6 +89,11 @@ func TestDrawnFaults(t *testing.T) {
 	part, _, _ := count(runner(t, "k01_imad"))
 	if whole <= part {
 		t.Errorf("the suite finds %d, one kernel of it %d", whole, part)
+	}
+	for _, l := range lines {
+		if l.Outcome == Missed && l.Workload == "" || l.Outcome == Idle && l.Workload != "" {
+			t.Errorf("%+v", l)
+		}
 	}
 	if whole < 4*missed {
 		t.Errorf("%d detected, %d missed: %+v", whole, missed, Summarise(lines))

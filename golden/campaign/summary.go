@@ -5,18 +5,20 @@ import (
 	"slices"
 )
 
-// A Share is how many of a stratum's faults were seen, with its bounds. Those that ended in an error, were never used by the
-// suite, or are not modelled stand apart.
+// A Share is how many of a stratum's faults were seen, with its bounds. A fault counts when it corrupts a workload. Those that
+// ended in an error, corrupt nothing, or are not modelled stand apart.
 type Share struct {
 	Stratum     string  `json:"stratum"`
-	Detected    int     `json:"detected"`
+	Detected    int     `json:"detected"` // of those that count
 	Missed      int     `json:"missed"`
+	Extra       int     `json:"detected_uncounted"` // seen, and no workload is corrupted
 	DUE         int     `json:"due"`
 	Idle        int     `json:"benign"`
 	NotModelled int     `json:"not_modelled"`
 	Located     int     `json:"located"` // SM, partition and lane all right
 	Rate        float64 `json:"rate"`    // of detected among detected and missed
-	Low, High   float64 // Clopper-Pearson, 95 %
+	Low         float64 `json:"low"`     // Clopper-Pearson, 95 %
+	High        float64 `json:"high"`
 }
 
 // Summarise counts lines by stratum, in alphabetical order.
@@ -33,6 +35,10 @@ func Summarise(lines []Line) []Share {
 		}
 		switch l.Outcome {
 		case Detected:
+			if l.Workload == "" {
+				s.Extra++
+				continue
+			}
 			s.Detected++
 			if p := l.Located; p != nil && p.SM && p.Partition && p.Lane {
 				s.Located++

@@ -17,7 +17,7 @@ var modelled = map[Unit]bool{
 
 func (d *Device) install(f *Fault) {
 	sm := f.Where.SM
-	if !modelled[f.unit] || sm < 0 || sm >= len(d.sms) || f.Where.Net != "" || f.Class == "bridge" {
+	if !modelled[f.unit] || sm < 0 || sm >= len(d.sms) || f.Where.Net != "" {
 		d.NotModelled = append(d.NotModelled, f.ID)
 		return
 	}
@@ -50,6 +50,9 @@ func (w *warp) stepFaulty(in *inst, m uint32) {
 	hit := len(w.b.sm.faults[in.unit]) > 0 || len(w.b.sm.faults[regfile]) > 0
 	if !hit || len(in.dst) == 0 {
 		in.exec(w, m)
+		if hit {
+			w.repeat(in, m)
+		}
 		return
 	}
 	// Operands as they were: the destination may be one of them.
@@ -66,6 +69,7 @@ func (w *warp) stepFaulty(in *inst, m uint32) {
 		}
 		k++
 	}
+	w.again = 0
 	saved := make([]lane, len(in.dst))
 	for i, r := range in.dst {
 		saved[i] = w.r[r]
@@ -85,7 +89,44 @@ func (w *warp) stepFaulty(in *inst, m uint32) {
 			w.r[r][l] = n
 		})
 	}
+	if w.again != 0 && in.kind == kindPlain {
+		in.exec(w, w.again)
+	}
 }
+
+// repeat runs an instruction that writes no register, as an atomic, once more where a fault of class dup says so.
+func (w *warp) repeat(in *inst, m uint32) {
+	if in.kind != kindPlain {
+		return
+	}
+	for _, f := range w.b.sm.faults[in.unit] {
+		if f.Class != "dup" || f.Where.Part != w.part() {
+			continue
+		}
+		all(m&f.lanes, func(l int) {
+			if f.holds(w, 0, 0) {
+				f.hits++
+				in.exec(w, 1<<l)
+			}
+		})
+	}
+}
+
+// elsewhere is the value that the same lane of another SM has in the register that this instruction writes first.
+func (w *warp) elsewhere(l int, v uint64) uint64 {
+	sms := w.b.run.dev.sms
+	for k := 1; k < len(sms); k++ {
+		for _, b := range sms[(w.b.sm.id+k)%len(sms)].blocks {
+			if i := w.first / 32; i < len(b.warps) && len(w.in.dst) > 0 {
+				return b.warps[i].r[w.in.dst[0]][l]
+			}
+		}
+	}
+	return v
+}
+
+// SetEnv changes the state that the device is in.
+func (d *Device) SetEnv(e Env) { d.cfg.Env = e }
 
 // branchFaulty lets a broken branch unit take the other way.
 func (w *warp) branchFaulty(in *inst, m uint32) uint32 {
@@ -121,7 +162,7 @@ func (w *warp) strike(u Unit, l, width int, v, a, b uint64) uint64 {
 		if width < 64 {
 			n &= 1<<width - 1
 		}
-		if n != v || w.dropped {
+		if n != v || w.dropped || w.again>>l&1 != 0 {
 			f.hits++
 		}
 		v = n
@@ -164,12 +205,26 @@ func (f *activeFault) effect(w *warp, l int, v, was uint64) (uint64, bool) {
 		return v ^ late, true
 	case "swap":
 		return w.neighbour(l^1, v), true
+	case "dup":
+		w.again |= 1 << l
+	case "bridge":
+		// The bits that or names are shorted so that a one wins, those that and clears so that a zero does.
+		x := uint32(v)
+		if x&e.Or != 0 {
+			x |= e.Or
+		}
+		if short := ^e.And; x&short != short {
+			x &^= short
+		}
+		return v&^0xFFFFFFFF | uint64(x^e.Xor), true
 	}
 	switch {
 	case e.Replace == "prev":
 		return was, true
 	case e.Replace == "zero":
 		return 0, true
+	case e.Replace == "other_sm":
+		return w.elsewhere(l, v), true
 	case e.lane >= 0:
 		return w.neighbour(e.lane, v), true
 	}

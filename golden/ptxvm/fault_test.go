@@ -26,6 +26,10 @@ func TestAFaultIsSeenWhereItSits(t *testing.T) {
 		{"k18_mma_f16", `{"v":1,"id":"c","class":"stuck","where":{"sm":1,"part":2,"unit":"tensor16","lane":5},"when":{"p":1},"do":{"or":"00000100"},"seed":1}`},
 		{"k04_ffma", `{"v":1,"id":"d","class":"trigger","where":{"sm":1,"part":2,"unit":"fma32","lane":5},"when":{"p":1,"a":["0000000f","00000003"],"prev_op":null},"do":{"xor":"00010000"},"seed":1}`},
 		{"k01_imad", `{"v":1,"id":"e","class":"transition","where":{"sm":1,"part":2,"unit":"imad","lane":5},"when":{"p":1},"do":{"xor":"00000010"},"seed":1}`},
+		{"k01_imad", `{"v":1,"id":"g","class":"bridge","where":{"sm":1,"part":2,"unit":"imad","lane":5},"when":{"p":1},"do":{"or":"00000041"},"seed":1}`},
+		{"k01_imad", `{"v":1,"id":"h","class":"bridge","where":{"sm":1,"part":2,"unit":"imad","lane":5},"when":{"p":1},"do":{"and":"fffffffa"},"seed":1}`},
+		{"k01_imad", `{"v":1,"id":"i","class":"swap","where":{"sm":1,"part":2,"unit":"imad","lane":5},"when":{"p":1},"do":{},"seed":1}`},
+		{"k04_ffma", `{"v":1,"id":"j","class":"multi","where":{"sm":1,"part":2,"unit":"fma32","lane":5},"when":{"p":1},"do":{"replace":"other_sm"},"seed":1}`},
 		{"k01_imad", `{"v":1,"id":"f","class":"drop","where":{"sm":1,"part":2,"unit":"lop3","lane":5},"when":{"p":1},"do":{},"seed":1}`},
 	} {
 		k, _ := kernels.Lookup(tt.kernel)
@@ -82,6 +86,24 @@ func TestEveryFlipReachesTheOutput(t *testing.T) {
 		}
 		if struck < points*3/10 {
 			t.Errorf("%s: only %d of %d upsets acted", k.ID, struck, points)
+		}
+	}
+}
+
+// An atomic that is done twice is seen, and only by what uses atomics.
+func TestAnAtomicThatIsDoneTwiceIsSeen(t *testing.T) {
+	f := one(t, `{"v":1,"id":"a","class":"dup","where":{"sm":1,"part":2,"unit":"atomic","lane":"all"},"when":{"p":1},"do":{},"seed":1}`)
+	for id, seen := range map[string]bool{"k17_atomic": true, "k01_imad": false} {
+		k, _ := kernels.Lookup(id)
+		got, _, err := runKernel(t, Config{SMs: 3, Capability: 90, SharedSM: 16 << 10, Faults: []Fault{f}}, k, 3, 128, 16, noCanary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ref.Block(id, 3, 128, 16)
+		for s := range got {
+			if n := differ(got[s], want); (n > 0) != (seen && s == 1) {
+				t.Errorf("%s: SM %d: %d words differ", id, s, n)
+			}
 		}
 	}
 }

@@ -36,7 +36,8 @@ type warp struct {
 	at      int    // lane to blame in a trap
 	prev    string // stem of the instruction before
 	stores  []store
-	dropped bool // the last strike lost the result
+	dropped bool   // the last strike lost the result
+	again   uint32 // lanes in which the instruction is to run twice
 }
 
 func (w *warp) trap(kind, format string, args ...any) {

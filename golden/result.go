@@ -38,7 +38,7 @@ type Device struct {
 	Simulated  bool   `json:"simulated,omitempty"` // the library says of itself that it is no GPU
 }
 
-// A Stage is one kernel with one seed.
+// A Stage is one kernel, or one test of copies, with one seed.
 type Stage struct {
 	Kernel  string  `json:"kernel"`
 	Digest  string  `json:"digest"` // of the kernel's code
@@ -50,6 +50,7 @@ type Stage struct {
 	SMs     []SM    `json:"sms,omitempty"`
 	Canary  Canary  `json:"canary"`
 	Retests []Rerun `json:"retests,omitempty"`
+	Copy    *Copy   `json:"copy,omitempty"` // of a test of copies, which has no SMs
 	Seconds float64 `json:"seconds"`
 	Slow    float64 `json:"slow,omitempty"` // seconds that a launch took, when that is longer than the suite allows
 	Runs    int     `json:"runs,omitempty"` // more runs, with other seeds, that gave the golden on every SM; Seconds holds them too
@@ -61,8 +62,9 @@ func (r *Result) Add(s Stage) bool {
 	clean := func(s Stage) bool { return s.Skip == "" && s.Slow == 0 && s.Gap(r.GPU.SMs) == "" }
 	if clean(s) {
 		for i := range r.Stages {
-			if o := &r.Stages[i]; o.Kernel == s.Kernel && o.Digest == s.Digest && clean(*o) {
+			if o := &r.Stages[i]; o.Kernel == s.Kernel && o.Digest == s.Digest && clean(*o) && o.Copy.peer() == s.Copy.peer() {
 				o.Runs, o.Seconds = o.Runs+1, o.Seconds+s.Seconds
+				o.Copy.slowest(s.Copy)
 				return false
 			}
 		}
@@ -136,10 +138,10 @@ func (s Stuck) String() string {
 
 // A Canary is a planted error and what became of it.
 type Canary struct {
-	SM     int  `json:"sm"`
-	Thread int  `json:"thread"`
-	Seen   bool `json:"seen"`  // reported at that SM and thread, and nowhere else
-	Tried  bool `json:"tried"` // false: none was planted
+	SM     int  `json:"sm"`     // NoSM for a copy
+	Thread int  `json:"thread"` // the byte's offset for a copy
+	Seen   bool `json:"seen"`   // reported at that SM and thread, and nowhere else
+	Tried  bool `json:"tried"`  // false: none was planted
 }
 
 // A Rerun is a repetition after a mismatch.

@@ -14,6 +14,7 @@ type Suite struct {
 	Name    string
 	Does    string
 	Kernels []string // IDs, in the order in which they find the most in a time that may be cut short
+	Copies  []string // tests of copies, after the kernels: those of the links last
 	Seeds   int      // seeds of each kernel in one run; they rotate from run to run
 	Rounds  int      // times that the whole list is run
 
@@ -27,14 +28,15 @@ type Suite struct {
 func Suites() []Suite {
 	all, hot := order()
 	suites := []Suite{
-		{Name: "prolog", Does: "before a job: every kernel, one seed; those that load all pipes until half the time is gone", Seeds: 1, Rounds: 1, HotShare: 0.5},
-		{Name: "epilog", Does: "after a job, while the GPU is hot: every kernel, two seeds; likewise", Seeds: 2, Rounds: 1, HotShare: 0.5},
-		{Name: "idle", Does: "beside no job, rotating: every kernel, one seed, in launches of 20 ms at most", Seeds: 1, Rounds: 1, Launch: 20 * time.Millisecond, Bytes: 2 << 30},
-		{Name: "soak", Does: "in maintenance: every kernel, all seeds, for as long as it is told to", Seeds: Seeds, Rounds: 1},
-		{Name: "intake", Does: "a new or repaired GPU: every kernel, all seeds, twice", Seeds: Seeds, Rounds: 2},
+		{Name: "prolog", Does: "before a job: every kernel, one seed, and copies; those that load all pipes until half the time is gone", Seeds: 1, Rounds: 1, HotShare: 0.5},
+		{Name: "epilog", Does: "after a job, while the GPU is hot: every kernel, two seeds, and copies; likewise", Seeds: 2, Rounds: 1, HotShare: 0.5},
+		{Name: "idle", Does: "beside no job, rotating: every kernel, one seed, and copies, in launches of 20 ms at most", Seeds: 1, Rounds: 1, Launch: 20 * time.Millisecond, Bytes: 2 << 30},
+		{Name: "soak", Does: "in maintenance: every kernel, all seeds, copies, and the links between GPUs, for as long as it is told to", Seeds: Seeds, Rounds: 1},
+		{Name: "intake", Does: "a new or repaired GPU: every kernel, all seeds, copies, and the links between GPUs, twice", Seeds: Seeds, Rounds: 2},
 	}
 	for i := range suites {
 		suites[i].Kernels, suites[i].Hot = all, hot
+		suites[i].Copies = copyIDs(suites[i].Seeds == Seeds)
 	}
 	return suites
 }

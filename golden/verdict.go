@@ -30,6 +30,8 @@ type Verdict struct {
 	Where    *Origin // likewise; nil when not localised
 	Verified int     // blocks whose every word was checked and right
 	Blocks   int     // how many there should have been: SMs times stages
+	Copied   int     // copies whose every byte was checked and right
+	Copies   int     // how many there should have been
 }
 
 // Reruns is how often a mismatch must come back, with the same seed on the same SM, to count as reproduced.
@@ -44,20 +46,29 @@ func Judge(r Result, grades Grades) Verdict {
 		if s.Skip != "" {
 			continue
 		}
-		v.Blocks += r.GPU.SMs
-		v.Verified += s.Covered()
+		if s.Copy != nil {
+			v.Copied += s.Copy.Verified
+			v.Copies += s.Copy.Copies
+		} else {
+			v.Blocks += r.GPU.SMs
+			v.Verified += s.Covered()
+		}
 		if why := s.Gap(r.GPU.SMs); why != "" {
 			gaps = append(gaps, fmt.Sprintf("%s: %s", s.Kernel, why))
 		}
 		grade := grades.Of(s.Digest, r.GPU.Capability)
-		for _, m := range s.SMs {
-			if m.Mismatch == nil || !m.Mismatch.Reread || !m.Mismatch.Inputs {
-				continue
-			}
-			hard := grade == Prod && s.Reproduced(m.SM) >= Reruns
+		wrong := func(sm int, where *Origin, reason string) {
+			hard := grade == Prod && s.Reproduced(sm) >= Reruns
 			if v.Outcome != Wrong || hard && !v.Hard || hard == v.Hard && grade > v.Grade {
-				v.Outcome, v.Grade, v.Hard, v.SM, v.Kernel, v.Where = Wrong, grade, hard, m.SM, s.Kernel, m.Mismatch.Where
-				v.Reason = s.describe(m)
+				v.Outcome, v.Grade, v.Hard, v.SM, v.Kernel, v.Where, v.Reason = Wrong, grade, hard, sm, s.Kernel, where, reason
+			}
+		}
+		if s.Copy != nil && s.Copy.Wrong != nil && s.Copy.Wrong.Reread && s.Copy.Wrong.Inputs {
+			wrong(NoSM, nil, s.describeCopy())
+		}
+		for _, m := range s.SMs {
+			if m.Mismatch != nil && m.Mismatch.Reread && m.Mismatch.Inputs {
+				wrong(m.SM, m.Mismatch.Where, s.describe(m))
 			}
 		}
 	}
@@ -67,15 +78,26 @@ func Judge(r Result, grades Grades) Verdict {
 		v.Reason = r.Err
 	case len(gaps) > 0:
 		v.Reason = strings.Join(first(gaps, 3), "; ")
-	case v.Blocks == 0:
+	case v.Blocks+v.Copies == 0:
 		v.Reason = "no kernel ran"
-	case v.Verified != v.Blocks:
-		v.Reason = fmt.Sprintf("%d of %d blocks verified", v.Verified, v.Blocks)
+	case v.Verified != v.Blocks || v.Copied != v.Copies:
+		v.Reason = v.counted()
 	default:
 		v.Outcome = Verified
-		v.Reason = fmt.Sprintf("%d of %d blocks verified", v.Verified, v.Blocks)
+		v.Reason = v.counted()
 	}
 	return v
+}
+
+// counted says of how much is known what it gave.
+func (v Verdict) counted() string {
+	switch {
+	case v.Copies == 0:
+		return fmt.Sprintf("%d of %d blocks verified", v.Verified, v.Blocks)
+	case v.Blocks == 0:
+		return fmt.Sprintf("%d of %d copies verified", v.Copied, v.Copies)
+	}
+	return fmt.Sprintf("%d of %d blocks and %d of %d copies verified", v.Verified, v.Blocks, v.Copied, v.Copies)
 }
 
 func first(s []string, n int) []string {
@@ -85,11 +107,13 @@ func first(s []string, n int) []string {
 	return s
 }
 
-// Gap says why a stage does not speak for all SMs, empty when it does.
+// Gap says why a stage does not speak for all SMs, or for all of its copies, empty when it does.
 func (s Stage) Gap(sms int) string {
 	switch {
 	case s.Err != "":
 		return s.Err
+	case s.Copy != nil:
+		return s.copyGap()
 	case !s.Canary.Tried:
 		return "no canary was planted"
 	case !s.Canary.Seen:
@@ -125,11 +149,16 @@ func (s Stage) describe(m SM) string {
 			text += "; explained by " + o.Stuck.String()
 		}
 	}
+	return text + s.again(m.SM)
+}
+
+// again says how often what was wrong came back.
+func (s Stage) again(sm int) string {
 	same := 0
 	for _, r := range s.Retests {
 		if r.Seed == s.Seed {
 			same++
 		}
 	}
-	return text + fmt.Sprintf("; again in %d of %d reruns", s.Reproduced(m.SM), same)
+	return fmt.Sprintf("; again in %d of %d reruns", s.Reproduced(sm), same)
 }

@@ -12,6 +12,7 @@ func (s State) CUDA() fakecuda.Node {
 		n.GPUs = append(n.GPUs, fakecuda.GPU{
 			UUID: g.UUID, PCI: g.PCI, Name: g.Name, Capability: models[s.Model].cc,
 			Faults: g.ComputeFaults, Hang: g.CUDAHang, Error: g.CUDAError, Lost: g.Lost,
+			NVLinks: g.linked(), Bandwidth: fakecuda.Bandwidth{Host: g.copySpeed()},
 		})
 	}
 	return n

@@ -21,7 +21,8 @@ type Parts struct {
 	AERCorrectable       uint64 `json:"aer_correctable"`
 	AERNonFatal          uint64 `json:"aer_nonfatal"`
 	AERFatal             uint64 `json:"aer_fatal"`
-	ACS                  bool   `json:"acs"` // the port above redirects peer-to-peer traffic
+	ACS                  bool   `json:"acs"`                    // the port above redirects peer-to-peer traffic
+	CopyPercent          int    `json:"copy_percent,omitempty"` // of what the link gives that copies reach; 0: all of it
 
 	Utilization       uint32            `json:"utilization"`        // percent
 	Temperature       int               `json:"temperature"`        // of the core, °C
@@ -82,6 +83,7 @@ type PartsChange struct {
 	AERNonFatal                *uint64  `yaml:"aer_nonfatal" json:"aer_nonfatal,omitempty"`
 	AERFatal                   *uint64  `yaml:"aer_fatal" json:"aer_fatal,omitempty"`
 	ACS                        *bool    `yaml:"acs" json:"acs,omitempty"`
+	CopyPercent                *int     `yaml:"copy_percent" json:"copy_percent,omitempty"`
 	Utilization                *uint32  `yaml:"utilization" json:"utilization,omitempty"`
 	Temperature                *int     `yaml:"temperature" json:"temperature,omitempty"`
 	MemoryTemperature          *int     `yaml:"memory_temperature" json:"memory_temperature,omitempty"`
@@ -138,6 +140,9 @@ func (c PartsChange) faults() (fs []fault) {
 	}
 	if g := c.PCIeGen; g != nil && (*g < 1 || *g > len(pcieSpeeds)) {
 		fs = append(fs, fault{"pcie_gen", fmt.Sprintf("%d: want 1 to %d", *g, len(pcieSpeeds))})
+	}
+	if p := c.CopyPercent; p != nil && (*p < 0 || *p > 100) {
+		fs = append(fs, fault{"copy_percent", fmt.Sprintf("%d: want 1 to 100 percent, or 0 for all that the link gives", *p)})
 	}
 	if u := c.Utilization; u != nil && *u > 100 {
 		fs = append(fs, fault{"utilization", fmt.Sprintf("%d: want 0 to 100 percent", *u)})

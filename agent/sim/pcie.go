@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -119,4 +120,25 @@ func portConfig(redirects bool) string {
 		binary.LittleEndian.PutUint16(b[0x106:], 0x001d)
 	}
 	return string(b)
+}
+
+// lane is what one lane carries each way by generation, in bytes a second, its encoding off: 8b/10b up to Gen 2, 128b/130b from
+// Gen 3, and of Gen 6 242 bytes of each 256. PCI Express Base Specification.
+var lane = []float64{0.25e9, 0.5e9, 0.985e9, 1.969e9, 3.938e9, 7.563e9}
+
+// copyShare is what copies of a healthy GPU reach of that: 55.6 GB/s of 63 on Gen 5 x16, as NVIDIA's blog on nvbandwidth shows.
+const copyShare = 0.88
+
+// copySpeed is how fast copies to and from the host are, each way, in bytes a second.
+func (g GPU) copySpeed() float64 {
+	v := copyShare * lane[max(1, min(g.PCIeGen, len(lane)))-1] * float64(g.PCIeWidth)
+	if g.CopyPercent > 0 {
+		v *= float64(g.CopyPercent) / 100
+	}
+	return max(v, 1e6) // a link without lanes: next to nothing
+}
+
+// linked reports whether any NVLink is up.
+func (g GPU) linked() bool {
+	return slices.ContainsFunc(g.Links, func(l Link) bool { return l.State == "up" })
 }

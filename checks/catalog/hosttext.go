@@ -17,6 +17,7 @@ func portThresholds(section string, of func(policy.Policy) policy.Ports) []Thres
 	return []Threshold{
 		{section + ".count", func(p policy.Policy) any { return of(p).Count }},
 		{section + ".rate", func(p policy.Policy) any { return of(p).Rate }},
+		{section + ".require", func(p policy.Policy) any { return of(p).Require }},
 		{section + ".ignore", func(p policy.Policy) any { return of(p).Ignore }},
 		{section + ".drop", func(p policy.Policy) any { return of(p).Drop }},
 		{section + ".flaps", func(p policy.Policy) any { return of(p).Flaps }},
@@ -34,7 +35,7 @@ func hostChecks() []Check {
 			Doc: `Reads every RDMA port, whatever its link layer. A port should be up that policy counts or that has been up on this
 node before; one that was never cabled does not apply. Down for some minutes, or down and up again several times in
 half a day, is a fault; the latter stays one until the node boots or a person clears it. So is a rate below what policy
-names or the port has had. Counters count by their rise within a whole window; link_downed that recovers is not believed
+names or the port has had. Of ports that policy requires together, one must be up at the rate. Counters count by their rise within a whole window; link_downed that recovers is not believed
 a second time in the same boot. So is a driver whose files do not come back. A counter that stands at its greatest value says so.`,
 			Source:     "/sys/class/infiniband; leptonai/gpud (drop, flap), NVIDIA/NVSentinel nic-health-monitor, Azure/cyclecloud-healthagent (counters, strikes)",
 			Applies:    "nodes with RDMA ports; virtual functions are left out",

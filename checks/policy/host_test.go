@@ -18,6 +18,10 @@ func TestHostSections(t *testing.T) {
 		want   string // the fault; empty: none
 	}{
 		{"names to leave alone", func(p *Policy) { p.Infiniband.Ignore = "mlx5_4 mlx5_1? eno*" }, ""},
+		{"a port that must be up", func(p *Policy) { p.Infiniband.Require = map[string]int{"mlx5_0/1": 200, "*": 0} }, ""},
+		{"a port whose name is no pattern", func(p *Policy) { p.Infiniband.Require = map[string]int{"mlx5_[": 1} }, `infiniband.require: "mlx5_["`},
+		{"two ports in one name", func(p *Policy) { p.Infiniband.Require = map[string]int{"mlx5_0 mlx5_1": 1} }, `infiniband.require: "mlx5_0 mlx5_1"`},
+		{"a rate below nothing", func(p *Policy) { p.Ethernet.Require = map[string]int{"eno1": -1} }, `ethernet.require[eno1]`},
 		{"a name that is no pattern", func(p *Policy) { p.Infiniband.Ignore = "mlx5_[" }, `infiniband.ignore: "mlx5_["`},
 		{"more ports than nodes have", func(p *Policy) { p.Ethernet.Count = 1025 }, "ethernet.count: 1025"},
 		{"no counters", func(p *Policy) { p.Infiniband.Counters = nil }, ""},

@@ -11,8 +11,10 @@ import (
 
 // Ports holds what is expected of a node's network ports: InfiniBand's and Ethernet's each.
 type Ports struct {
-	Count      int      `json:"count" yaml:"count"`             // ports that must be up; 0: every port that has been up on this node before
-	Rate       int      `json:"rate" yaml:"rate"`               // Gb/s each of them must have; 0: the greatest it has had
+	Count   int            `json:"count" yaml:"count"`     // ports that must be up; 0: every port that has been up on this node before
+	Rate    int            `json:"rate" yaml:"rate"`       // Gb/s each of them must have; 0: the greatest it has had
+	Require map[string]int `json:"require" yaml:"require"` // by names as in Ignore, of a device or of a port as mlx5_0/1: one of those ports must be up with so many Gb/s (NHC's check_hw_ib); 0: whatever its rate
+
 	Ignore     string   `json:"ignore" yaml:"ignore"`           // names, with * and ?, separated by spaces, of devices that are never read: management ports
 	Drop       Duration `json:"drop" yaml:"drop"`               // down for this long is a soft Fail (4m: leptonai/gpud)
 	Flaps      int      `json:"flaps" yaml:"flaps"`             // down and up again this often within FlapWindow is a soft Fail that holds until boot or clear (3: leptonai/gpud); 0: never
@@ -60,6 +62,12 @@ func (v *validator) ports(at string, p Ports) {
 		v.add(at+".count", "%d: no node has more than 1024 ports", p.Count)
 	}
 	atLeast(v, at+".rate", p.Rate, 0)
+	for pattern, rate := range p.Require {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" || strings.ContainsAny(pattern, " \t\n") {
+			v.add(at+".require", "%q: want the name of a device or a port with * and ?, as mlx5_0, mlx5_0/1 or *", pattern)
+		}
+		atLeast(v, fmt.Sprintf("%s.require[%s]", at, pattern), rate, 0)
+	}
 	for _, pattern := range strings.Fields(p.Ignore) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			v.add(at+".ignore", "%q: want names with * and ?, as mlx5_4 or eno*", pattern)

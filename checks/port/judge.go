@@ -33,6 +33,11 @@ func Judge(id string, r Reading, p policy.Ports) []checks.Finding {
 			told++
 		}
 	}
+	for _, names := range slices.Sorted(maps.Keys(p.Require)) {
+		if f, wrong := required(id, names, out, r, p); wrong {
+			out = append(out, f)
+		}
+	}
 	switch {
 	case up+told < p.Count:
 		out = append(out, short(id, r, p, up))

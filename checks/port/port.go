@@ -28,6 +28,7 @@ type Reading struct {
 	HungFor  time.Duration       `json:"hung_for,omitempty"`  // for how long the class's files have not come back; 0: they did
 	Ports    []Port              `json:"ports,omitempty"`     // by name
 	ShortFor time.Duration       `json:"short_for,omitempty"` // for how long fewer ports have been up than policy wants; Track fills it
+	LackFor  time.Duration       `json:"lack_for,omitempty"`  // for how long none has been up of those of which policy requires one; Track fills it
 }
 
 // A Port is one port's state.

@@ -162,3 +162,48 @@ func TestFixtures(t *testing.T) {
 	checktest.Three(t, Infiniband, Judge(Infiniband, sound, limits()), Judge(Infiniband, fault, limits()), Judge(Infiniband, Reading{}, limits()))
 	checktest.Three(t, Ethernet, Judge(Ethernet, sound, limits()), Judge(Ethernet, fault, limits()), Judge(Ethernet, Reading{}, limits()))
 }
+
+func TestJudgeWhatPolicyRequires(t *testing.T) {
+	slow := func(x *Port) { x.Name, x.Rate, x.Past.Learned = "mlx5_7/1", 100, &Learned{Rate: 100} }
+	for _, tt := range []struct {
+		name    string
+		require map[string]int
+		reading Reading
+		want    string
+	}{
+		{"one port of the rate is enough, as for NHC", map[string]int{"*": 400}, Reading{Ports: []Port{up(), up(slow)}}, ""},
+		{"a faster one is", map[string]int{"*": 399}, Reading{Ports: []Port{up(slow), up()}}, ""},
+		{"none of the rate", map[string]int{"*": 401}, Reading{Ports: []Port{up(slow), up()}}, "fail drain *: 400 Gb/s, policy requires 401"},
+		{"whatever the rate", map[string]int{"mlx5_3": 0}, Reading{Ports: []Port{up(func(x *Port) { x.Rate = 0 })}}, ""},
+		{"a rate that the kernel does not say", map[string]int{"mlx5_3": 1}, Reading{Ports: []Port{up(func(x *Port) { x.Rate = 0 })}}, "unknown none mlx5_3: the kernel does not say how fast, policy requires 1 Gb/s"},
+		{"a device by name", map[string]int{"mlx5_7": 200}, Reading{Ports: []Port{up(slow), up()}}, "fail drain mlx5_7: 100 Gb/s, policy requires 200"},
+		{"a port by name", map[string]int{"mlx5_3/1": 400, "mlx5_7/1": 100}, Reading{Ports: []Port{up(slow), up()}}, ""},
+		{"a port that is not there", map[string]int{"mlx5_3/2": 400}, Reading{Ports: []Port{up()}, LackFor: 4*minute - 1}, "unknown watch mlx5_3/2: no such port is up, policy requires one; a fault after 4m"},
+		{"for long", map[string]int{"mlx5_3/2": 400}, Reading{Ports: []Port{up()}, LackFor: 4 * minute}, "fail drain mlx5_3/2: no such port is up, policy requires one; so for 4m0s"},
+		{"one never cabled", map[string]int{"*": 1}, Reading{Ports: []Port{downFor(time.Hour, func(x *Port) { x.Past.Learned = nil })}, LackFor: time.Hour}, "fail drain *: no such port is up, policy requires one; so for 1h0m0s"},
+		{"what a port's own finding says is said once", map[string]int{"mlx5_3": 400}, Reading{Ports: []Port{downFor(time.Hour)}, LackFor: time.Hour}, ""},
+	} {
+		p := limits()
+		p.Require = tt.require
+		tt.reading.Have = checks.Read
+		var got []string
+		for _, f := range Judge(Infiniband, tt.reading, p) {
+			if f.Subject.Kind == checks.KindNode {
+				got = append(got, f.Verdict.String()+" "+f.Action.String()+" "+f.Reason)
+			}
+		}
+		if strings.Join(got, "; ") != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	book, learned, p := strike.NewBook("boot"), map[string]Learned{}, limits()
+	p.Require = map[string]int{"mlx5_3": 0, "mlx5_4": 0}
+	ports := func(upToo bool) []Port {
+		return []Port{{Name: "mlx5_3/1", PCI: "0000:03:00.0", Up: true}, {Name: "mlx5_4/1", PCI: "0000:04:00.0", Up: upToo}}
+	}
+	for i, want := range []time.Duration{0, minute, 0, 0} {
+		if r := Track(book, learned, Infiniband, time.Duration(i)*minute, Reading{Have: checks.Read, Ports: ports(i == 2)}, p); r.LackFor != want {
+			t.Errorf("look %d: lacking for %s, want %s", i, r.LackFor, want)
+		}
+	}
+}

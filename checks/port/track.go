@@ -54,6 +54,7 @@ func Track(book *strike.Book, learned map[string]Learned, id string, at time.Dur
 		out.Ports = append(out.Ports, x)
 	}
 	slices.SortFunc(out.Ports, func(a, b Port) int { return cmp.Compare(a.Name, b.Name) })
+	out.LackFor = book.Last(id, "lack", at, lacks(out.Ports, p), 0)
 	out.ShortFor = book.Last(id, "short", at, up < p.Count, 0)
 	return out
 }

@@ -59,7 +59,7 @@ func Judge(gpu checks.GPU, r Reading, p policy.Golden) checks.Finding {
 	}
 	v := golden.Judge(r.Result, Grades(p, r.Result.GPU.Simulated))
 	f.Reason = v.Reason
-	f.Evidence = fmt.Sprintf("suite=%s size=%s blocks=%d/%d driver=%d simulated=%t", r.Result.Suite, r.Result.Size, v.Verified, v.Blocks, r.Result.GPU.Driver, r.Result.GPU.Simulated)
+	f.Evidence = fmt.Sprintf("suite=%s size=%s blocks=%d/%d copies=%d/%d driver=%d simulated=%t", r.Result.Suite, r.Result.Size, v.Verified, v.Blocks, v.Copied, v.Copies, r.Result.GPU.Driver, r.Result.GPU.Simulated)
 	switch {
 	case r.Result.Blame == golden.BlameHost:
 		f.Subject = checks.Subject{Kind: checks.KindNode, Node: gpu.Node}
@@ -67,8 +67,9 @@ func Judge(gpu checks.GPU, r Reading, p policy.Golden) checks.Finding {
 	case v.Outcome == golden.Verified:
 		f.Verdict = checks.Pass
 	case v.Outcome == golden.Wrong:
-		sm := v.SM
-		f.Subject.Kind, f.Subject.SM = checks.KindSM, &sm
+		if sm := v.SM; sm != golden.NoSM { // a wrong copy is the whole GPU's
+			f.Subject.Kind, f.Subject.SM = checks.KindSM, &sm
+		}
 		f.Action = checks.Watch
 		f.Evidence += fmt.Sprintf(" kernel=%s grade=%s", v.Kernel, v.Grade)
 		if v.Grade == golden.Prod {

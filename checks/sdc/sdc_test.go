@@ -51,6 +51,14 @@ func TestJudge(t *testing.T) {
 	host.Result.Blame, host.Result.Stages[0].Err = golden.BlameHost, "this CPU computes 12 where the embedded golden is 34"
 	half := sound()
 	half.Result.Err = "cuCtxSynchronize: CUDA_ERROR_LAUNCH_FAILED (719)"
+	copied := sound()
+	copied.Result.Stages[0] = golden.Stage{Kernel: "k21_h2d", Digest: digest, Seed: 1, Canary: golden.Canary{Tried: true, Seen: true}, Copy: &golden.Copy{Copies: 7, Verified: 7}}
+	miscopied := wrong(3)
+	for i := range miscopied.Result.Stages[0].Retests {
+		miscopied.Result.Stages[0].Retests[i].Wrong = []int{golden.NoSM}
+	}
+	miscopied.Result.Stages[0].SMs = nil
+	miscopied.Result.Stages[0].Copy = &golden.Copy{Copies: 7, Verified: 6, Wrong: &golden.CopyMismatch{Direction: golden.HostToDevice, Words: 3, Bytes: 4096, First: 8, Bits: 0x400, Reread: true, Inputs: true}}
 	for _, tt := range []struct {
 		name    string
 		reading Reading
@@ -70,6 +78,8 @@ func TestJudge(t *testing.T) {
 		{"a record for silicon says nothing of the simulated GPU", simulated, prod, checks.Unknown, checks.Watch, false, "sm/GPU-1/sm0", "SM 0"},
 		{"unless policy trusts the simulated one", simulated, with(func(p *policy.Golden) { p.TrustSimulated = true; p.Records = nil }), checks.Fail, checks.Drain, true, "sm/GPU-1/sm0", "SM 0"},
 		{"which says nothing of silicon", wrong(3), with(func(p *policy.Golden) { p.TrustSimulated = true; p.Records = nil }), checks.Unknown, checks.Watch, false, "sm/GPU-1/sm0", "SM 0"},
+		{"every copy verified", copied, prod, checks.Pass, checks.None, false, "gpu/GPU-1", "7 of 7 copies verified"},
+		{"a wrong copy is no SM's", miscopied, prod, checks.Fail, checks.Drain, true, "gpu/GPU-1", "gave wrong data (host to device): 3 words of 4096 bytes, the first at byte 8, bits 00000400; again in 3 of 3 reruns"},
 		{"the CPU is wrong, not the GPU", host, prod, checks.Fail, checks.Drain, false, "node", "this CPU"},
 		{"a run that ended early", half, prod, checks.Unknown, checks.None, false, "gpu/GPU-1", "LAUNCH_FAILED"},
 		{"never run", Reading{}, prod, checks.Unknown, checks.None, false, "gpu/GPU-1", "no golden kernel ran"},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-gpu/assay/agent/sim"
 	"github.com/assay-gpu/assay/golden"
 	"github.com/assay-gpu/assay/golden/kernels"
 	"github.com/assay-gpu/assay/golden/ref"
@@ -46,6 +47,9 @@ func newGoldenList() *cobra.Command {
 			for _, k := range kernels.All() {
 				fmt.Fprintf(tw, "%s\t%s\tsm_%d\t%s\t%s\n", k.ID, k.Unit, k.MinCC, golden.Lab, golden.KernelDigest(k))
 			}
+			for _, k := range golden.CopyTests() {
+				fmt.Fprintf(tw, "%s\t%s\tsm_%d\t%s\t%s\n", k.ID, k.Unit, k.MinCC, golden.Lab, k.Digest())
+			}
 			return tw.Flush()
 		},
 	}
@@ -59,16 +63,21 @@ func explainKernels(w io.Writer) error {
 			return err
 		}
 	}
+	for _, k := range golden.CopyTests() {
+		if _, err := fmt.Fprintf(w, "%s (%s)\n  unit    %s\n  copies  %s\n  exact   %s\n  blind   %s\n", k.ID, k.Rule, k.Unit, k.Does, k.Exact, k.Blind); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 // goldenFlags are those of run and of its child.
 type goldenFlags struct {
-	suite, size, library, sim string
-	seed                      int
-	kernels, first            []string
-	own                       corpusFlags
-	within, lasting           time.Duration
+	suite, size, library, sim, sysfs string
+	seed                             int
+	kernels, first                   []string
+	within, lasting                  time.Duration
+	own                              corpusFlags
 }
 
 func (f *goldenFlags) add(c *cobra.Command) {
@@ -76,7 +85,8 @@ func (f *goldenFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.size, "size", "", "full, or reduced for simulated GPUs (default: full; reduced with --sim)")
 	c.Flags().StringVar(&f.library, "library", "libcuda.so.1", "CUDA driver `LIBRARY` to load")
 	c.Flags().IntVar(&f.seed, "seed", -1, "first `SEED`, 0 to 63 (default: at random)")
-	c.Flags().StringSliceVar(&f.kernels, "kernel", nil, "only these `KERNELS` of the suite")
+	c.Flags().StringSliceVar(&f.kernels, "kernel", nil, "only these `KERNELS`, or tests of copies, of the suite")
+	c.Flags().StringVar(&f.sysfs, "sysfs", "/sys", "where sysfs is mounted, `DIR`")
 	c.Flags().StringSliceVar(&f.first, "first", nil, "`KERNELS` of the suite to run first, as those that once caught a device")
 	f.own.add(c)
 	c.Flags().DurationVar(&f.within, "within", 0, "`TIME` the run may take (default: by suite)")
@@ -85,7 +95,7 @@ func (f *goldenFlags) add(c *cobra.Command) {
 
 // options checks the flags, all of them, and makes a child's options of them.
 func (f *goldenFlags) options() (worker.Options, error) {
-	o := worker.Options{Library: f.library, Seed: f.seed, Within: f.within, For: f.lasting}
+	o := worker.Options{Library: f.library, Seed: f.seed, Within: f.within, For: f.lasting, Sysfs: f.sysfs}
 	var faults []error
 	note := func(err error) {
 		if err != nil {
@@ -110,6 +120,10 @@ func (f *goldenFlags) options() (worker.Options, error) {
 		o.Seed = rand.IntN(golden.Seeds)
 	}
 	for _, name := range f.kernels {
+		if c, ok := golden.LookupCopy(name); ok {
+			o.Kernels = append(o.Kernels, c.ID)
+			continue
+		}
 		k, ok := kernels.Lookup(name)
 		if !ok {
 			note(fmt.Errorf("--kernel %q: no such kernel; golden list shows all", name))
@@ -142,7 +156,7 @@ func (f *goldenFlags) command(o worker.Options, more ...string) []string {
 	if err != nil {
 		exe = os.Args[0]
 	}
-	args := []string{exe, "probe", "golden", "--library", o.Library, "--suite", o.Suite.Name, "--size", o.Size.Name, "--seed", strconv.Itoa(o.Seed)}
+	args := []string{exe, "probe", "golden", "--library", o.Library, "--suite", o.Suite.Name, "--size", o.Size.Name, "--seed", strconv.Itoa(o.Seed), "--sysfs", o.Sysfs}
 	if o.Kernels != nil {
 		args = append(args, "--kernel", strings.Join(o.Kernels, ","))
 	}
@@ -204,6 +218,9 @@ func newGoldenRun() *cobra.Command {
 				if o.Library, err = placeCUDA(f.sim, c.Flags().Changed("library"), o.Library); err != nil {
 					return err
 				}
+				if !c.Flags().Changed("sysfs") {
+					o.Sysfs = sim.In(f.sim).Sysfs
+				}
 			}
 			return goldenRun(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), &f, o, only, again, asJSON, simulatedGrades(simulated))
 		},
@@ -256,7 +273,13 @@ func goldenRun(ctx context.Context, stdout, stderr io.Writer, f *goldenFlags, o 
 		within = suiteTime(o.Suite)
 	}
 	within = max(within, o.For+o.For/4)
-	p := worker.Parent{Command: f.command(o), Stage: min(stageTime, within), Total: within, Term: stopTerm, Kill: stopKill, Killed: stuckTime}
+	var others []string
+	if o.Links() {
+		for _, d := range ds {
+			others = append(others, d.UUID)
+		}
+	}
+	p := worker.Parent{Command: f.command(o), Others: others, Stage: min(stageTime, within), Total: within, Term: stopTerm, Kill: stopKill, Killed: stuckTime}
 	results, stuck := p.Run(ctx, uuids)
 	verdict := golden.Verified
 	enc := json.NewEncoder(stdout)
@@ -329,8 +352,35 @@ func printGolden(w io.Writer, r golden.Result, v golden.Verdict) error {
 	if v.Outcome == golden.Wrong {
 		line += fmt.Sprintf(" (grade %s)", v.Grade)
 	}
-	_, err := fmt.Fprintf(w, "%s: %s; %d SMs, %.1f s, %.1f s of CPU\n", line, v.Reason, r.GPU.SMs, r.Seconds, r.CPUSeconds)
-	return err
+	if _, err := fmt.Fprintf(w, "%s: %s; %d SMs, %.1f s, %.1f s of CPU\n", line, v.Reason, r.GPU.SMs, r.Seconds, r.CPUSeconds); err != nil {
+		return err
+	}
+	if text := copyRates(r); text != "" {
+		_, err := fmt.Fprintf(w, "  copies, GB/s (worst): %s\n", text)
+		return err
+	}
+	return nil
+}
+
+// copyRates are the bandwidths of a run's first seed, in a line.
+func copyRates(r golden.Result) string {
+	var out []string
+	for _, s := range r.Stages {
+		if s.Copy == nil || s.Seed != r.Stages[0].Seed {
+			continue
+		}
+		for _, rate := range s.Copy.Rates {
+			text := strings.ReplaceAll(rate.Direction, "_", " ")
+			if s.Copy.Peer != "" {
+				text += " " + s.Copy.Peer
+			}
+			if rate.Together {
+				text += " both ways at once"
+			}
+			out = append(out, fmt.Sprintf("%s %.1f (%.1f)", text, rate.Median/1e9, rate.Worst/1e9))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func newGoldenVerify() *cobra.Command {

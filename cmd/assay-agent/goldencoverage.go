@@ -17,7 +17,8 @@ func newGoldenCoverage() *cobra.Command {
 	return &cobra.Command{
 		Use: "coverage FILE|-", Short: "Show what a run has verified: kernel by SM and partition", Args: usageArgs(cobra.ExactArgs(1)),
 		Long: "Coverage reads what golden run --json printed. Each cell is a kernel on an SM: how many of its four partitions were verified,\n" +
-			"x for a wrong result, - for not tested, . for a kernel that this GPU cannot run. What is not verified is not tested.",
+			"x for a wrong result, - for not tested, . for a kernel that this GPU cannot run. A test of copies is one cell, of the whole GPU.\n" +
+			"What is not verified is not tested.",
 		Example: "  assay-agent golden run --json | assay-agent golden coverage -",
 		RunE: func(c *cobra.Command, args []string) error {
 			in := c.InOrStdin()
@@ -68,6 +69,15 @@ func printCoverage(w io.Writer, in io.Reader) error {
 		}
 		if err := tw.Flush(); err != nil {
 			return err
+		}
+		for _, c := range m.Copies {
+			text := c.Kernel
+			if c.Peer != "" {
+				text += " " + c.Peer
+			}
+			if _, err := fmt.Fprintf(w, "%s %s\n", text, c.Cell); err != nil {
+				return err
+			}
 		}
 	}
 	if n == 0 || !complete {

@@ -27,6 +27,7 @@ type hardware struct {
 	kernel agent.KernelLog // nil when it could not be opened
 	log    *kmsg.Reader    // the same; nil likewise
 	cuda   string          // the CUDA driver library
+	sysfs  string          // where sysfs is mounted
 	dump   func(context.Context) ([]agent.KernelRecord, error)
 	events <-chan agent.DriverEvent // nil for a check by hand, which waits for nothing
 	tree   aer.Tree                 // empty when sysfs does not show it: errors of ports are then attributed to no GPU
@@ -54,7 +55,7 @@ func openHardware(cfg config, remember bool, log *slog.Logger) (*hardware, error
 		return nil, err
 	}
 	p := newNodeProber(cfg, s, remember, log)
-	hw := &hardware{prober: p, dcgm: newDCGM(cfg), cuda: cfg.CUDALibrary, dump: dumpKernel(cfg), log: openKernel(cfg, log), events: events, tree: sysfs.PCITree(cfg.Sysfs)}
+	hw := &hardware{prober: p, dcgm: newDCGM(cfg), cuda: cfg.CUDALibrary, sysfs: cfg.Sysfs, dump: dumpKernel(cfg), log: openKernel(cfg, log), events: events, tree: sysfs.PCITree(cfg.Sysfs)}
 	if hw.log != nil {
 		hw.kernel = kernelLog{hw.log}
 	}
@@ -66,7 +67,7 @@ const maxEvents = 256
 
 // asides are what is read beside the snapshot.
 func (h *hardware) asides() []agent.Aside {
-	return []agent.Aside{h.dcgm, user.New(selfCommand("probe", "limits")), golden.New(selfCommand("probe", "golden"), h.cuda)}
+	return []agent.Aside{h.dcgm, user.New(selfCommand("probe", "limits")), golden.New(selfCommand("probe", "golden", "--sysfs", h.sysfs), h.cuda)}
 }
 
 func newDCGM(cfg config) *dcgm.Prober {

@@ -95,6 +95,8 @@ type functions struct {
 	MemcpyHtoD         func(uint64, unsafe.Pointer, uintptr) int32                                                                `sym:"cuMemcpyHtoD_v2"`
 	MemcpyDtoH         func(unsafe.Pointer, uint64, uintptr) int32                                                                `sym:"cuMemcpyDtoH_v2"`
 	LaunchKernel       func(f uintptr, gx, gy, gz, bx, by, bz, shared uint32, stream uintptr, params, extra unsafe.Pointer) int32 `sym:"cuLaunchKernel"`
+
+	copies
 }
 
 // A LoadError says that there is no driver library, or not one that is new enough.
@@ -117,9 +119,22 @@ func Load(path string) (*Library, error) {
 		return nil, &LoadError{path, err}
 	}
 	l := &Library{Path: path}
-	v := reflect.ValueOf(&l.f).Elem()
-	var missing []string
+	missing := append(resolve(h, reflect.ValueOf(&l.f).Elem()), resolve(h, reflect.ValueOf(&l.f.copies).Elem())...)
+	if len(missing) > 0 {
+		return nil, &LoadError{path, fmt.Errorf("it does not export %s", strings.Join(missing, ", "))}
+	}
+	if addr, err := purego.Dlsym(h, "cuAssaySimulated"); err == nil && addr != 0 {
+		l.Simulated = true
+	}
+	return l, nil
+}
+
+// resolve finds the functions of a struct, and gives those that the library does not have.
+func resolve(h uintptr, v reflect.Value) (missing []string) {
 	for i := range v.NumField() {
+		if v.Type().Field(i).Anonymous {
+			continue
+		}
 		found := false
 		for name := range strings.FieldsSeq(v.Type().Field(i).Tag.Get("sym")) {
 			if addr, err := purego.Dlsym(h, name); err == nil && addr != 0 {
@@ -132,13 +147,7 @@ func Load(path string) (*Library, error) {
 			missing = append(missing, v.Type().Field(i).Tag.Get("sym"))
 		}
 	}
-	if len(missing) > 0 {
-		return nil, &LoadError{path, fmt.Errorf("it does not export %s", strings.Join(missing, ", "))}
-	}
-	if addr, err := purego.Dlsym(h, "cuAssaySimulated"); err == nil && addr != 0 {
-		l.Simulated = true
-	}
-	return l, nil
+	return missing
 }
 
 func (l *Library) check(call string, code int32) error {

@@ -74,6 +74,9 @@ func (d *Device) Attribute(attr int) (int, error) {
 	return int(v), err
 }
 
+// Count is how many devices this process may see.
+func (d *Device) Count() (int, error) { return d.lib.Count() }
+
 // Begin makes the device's primary context current for this OS thread.
 func (d *Device) Begin() error {
 	if err := d.lib.check("cuDevicePrimaryCtxRetain", d.lib.f.PrimaryCtxRetain(&d.ctx, d.id)); err != nil {
@@ -123,7 +126,8 @@ type Function struct {
 	f      uintptr
 }
 
-// LoadPTX has the driver compile PTX. Where it refuses, the *Error holds the compiler's log.
+// LoadPTX has the driver compile PTX. Where it refuses, the *Error holds the compiler's log. Of several entries of one module
+// take the others by Entry, and Unload the first.
 func (d *Device) LoadPTX(ptx, entry string) (*Function, error) {
 	image := append([]byte(ptx), 0)
 	log := make([]byte, jitLogRoom)
@@ -141,6 +145,12 @@ func (d *Device) LoadPTX(ptx, entry string) (*Function, error) {
 		return nil, err
 	}
 	return fn, d.lib.check("cuModuleGetFunction "+entry, d.lib.f.ModuleGetFunction(&fn.f, fn.module, entry))
+}
+
+// Entry gives another entry of the same module.
+func (f *Function) Entry(name string) (*Function, error) {
+	o := &Function{d: f.d, module: f.module}
+	return o, f.d.lib.check("cuModuleGetFunction "+name, f.d.lib.f.ModuleGetFunction(&o.f, f.module, name))
 }
 
 // Unload gives the code back.
@@ -182,6 +192,10 @@ func (f *Function) BlocksPerSM(threads, shared int) (int, error) {
 
 // Launch starts the kernel. Each argument is a uint32 or a uint64, as the kernel declares it.
 func (f *Function) Launch(grid, threads, shared int, args ...any) error {
+	return f.launch(0, grid, threads, shared, args)
+}
+
+func (f *Function) launch(stream uintptr, grid, threads, shared int, args []any) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	ptrs := make([]unsafe.Pointer, len(args))
@@ -199,5 +213,5 @@ func (f *Function) Launch(grid, threads, shared int, args ...any) error {
 			return fmt.Errorf("launch: argument %d is a %T", i, a)
 		}
 	}
-	return f.d.lib.check("cuLaunchKernel", f.d.lib.f.LaunchKernel(f.f, uint32(grid), 1, 1, uint32(threads), 1, 1, uint32(shared), 0, unsafe.Pointer(&ptrs[0]), nil))
+	return f.d.lib.check("cuLaunchKernel", f.d.lib.f.LaunchKernel(f.f, uint32(grid), 1, 1, uint32(threads), 1, 1, uint32(shared), stream, unsafe.Pointer(&ptrs[0]), nil))
 }

@@ -27,6 +27,8 @@ type GPU struct {
 	Error      int    // the CUresult of every launch; 0 for none
 	Lost       bool   // no context can be had
 	Room       int    // bytes that one allocation may have; 1 GiB when 0
+	NVLinks    bool   // it reaches other GPUs that have them too
+	Bandwidth  Bandwidth
 }
 
 // CheckFaults says what is wrong with the text of a fault file, nil when nothing is.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 
 	"github.com/assay-gpu/assay/golden/ptxvm"
@@ -34,6 +35,16 @@ const (
 	callWrite
 	callRead
 	callLaunch
+	callCurrent
+	callCanPeer
+	callStream
+	callEvent
+	callRecord
+	callElapsed
+	callToDevice
+	callToHost
+	callInside
+	callBetween
 )
 
 // CUresults that the simulated driver gives.
@@ -58,14 +69,23 @@ const maxBlob = 1 << 30
 
 // A server answers the calls of one process.
 type server struct {
-	conn    io.ReadWriter
-	node    Node
-	gpus    []GPU
-	dev     *ptxvm.Device // of the GPU with a context
-	gpu     int
-	modules []*ptxvm.Module
-	funcs   []function
-	sticky  int32 // what ended the context
+	conn     io.ReadWriter
+	node     Node
+	gpus     []GPU
+	contexts map[int]*context // by GPU
+	*context                  // the current one; nil before there is any
+	modules  []*ptxvm.Module
+	funcs    []function
+	streams  []float64 // their clocks, in seconds
+	events   []float64
+	random   *rand.Rand
+}
+
+// A context is what a process has of one GPU.
+type context struct {
+	dev    *ptxvm.Device
+	gpu    int
+	sticky int32 // what ended it
 }
 
 type function struct {
@@ -87,7 +107,7 @@ type reply struct {
 // Serve answers calls until the process at the other end of conn is gone. visible is its CUDA_VISIBLE_DEVICES, set whether
 // it has that variable. The error says what was no message; the end of the stream is none.
 func Serve(conn io.ReadWriter, node Node, visible string, set bool) error {
-	s := &server{conn: conn, node: node, gpus: node.Visible(visible, !set), gpu: -1}
+	s := &server{conn: conn, node: node, gpus: node.Visible(visible, !set), contexts: map[int]*context{}, random: rand.New(rand.NewPCG(node.Seed, 0xC0B1))}
 	for {
 		var q request
 		if err := binary.Read(conn, binary.LittleEndian, &q); err != nil {
@@ -132,8 +152,16 @@ func (s *server) call(q request, blob []byte) (int32, uint64, []byte) {
 		return 0, q.Arg[0], nil
 	case callUUID, callName, callPCI, callAttribute, callRetain, callRelease:
 		return s.device(q)
+	case callCurrent:
+		if q.Arg[0] == 0 || s.contexts[int(q.Arg[0])-1] == nil {
+			return 201, 0, nil
+		}
+		s.context = s.contexts[int(q.Arg[0])-1]
+		return 0, 0, nil
+	case callCanPeer:
+		return s.canPeer(q.Arg[0], q.Arg[1])
 	}
-	if s.dev == nil {
+	if s.context == nil {
 		return 201, 0, nil // CUDA_ERROR_INVALID_CONTEXT
 	}
 	if s.sticky != 0 {
@@ -171,7 +199,7 @@ func (s *server) call(q request, blob []byte) (int32, uint64, []byte) {
 		b := make([]byte, q.Arg[1])
 		return invalid(s.dev.Read(q.Arg[0], b)), 0, b
 	}
-	return errInvalid, 0, nil
+	return s.copying(q, blob)
 }
 
 func invalid(err error) int32 {
@@ -205,13 +233,16 @@ func (s *server) device(q request) (int32, uint64, []byte) {
 	case callPCI:
 		return 0, 0, []byte(g.PCI)
 	case callAttribute:
-		v, ok := map[uint64]int{16: g.SMs, 20: 0, 32: 1, 38: 50 << 20, 75: g.Capability / 10, 76: g.Capability % 10, 97: sharedOptIn}[q.Arg[0]]
+		v, ok := map[uint64]int{16: g.SMs, 20: 0, 32: 1, 38: 50 << 20, 40: 3, 75: g.Capability / 10, 76: g.Capability % 10, 97: sharedOptIn}[q.Arg[0]]
 		if !ok {
 			return errInvalid, 0, nil
 		}
 		return 0, uint64(v), nil
 	case callRelease:
-		s.dev, s.modules, s.funcs, s.sticky = nil, nil, nil, 0
+		if s.context == s.contexts[int(i)] {
+			s.context = nil
+		}
+		delete(s.contexts, int(i))
 		return 0, 0, nil
 	}
 	if g.Lost {
@@ -221,10 +252,11 @@ func (s *server) device(q request) (int32, uint64, []byte) {
 	if err != nil {
 		return errUnknown, 0, nil
 	}
-	s.gpu = int(i)
-	s.dev = ptxvm.NewDevice(ptxvm.Config{SMs: g.SMs, Capability: g.Capability, Seed: s.node.Seed, SharedSM: sharedSM, Faults: faults,
-		Budget: 1 << 27, Env: ptxvm.Env{TempC: 60, MHz: 1980, Util: 1}})
-	return 0, 1, nil
+	if s.contexts[int(i)] == nil {
+		s.contexts[int(i)] = &context{gpu: int(i), dev: ptxvm.NewDevice(ptxvm.Config{SMs: g.SMs, Capability: g.Capability, Seed: s.node.Seed,
+			SharedSM: sharedSM, Faults: faults, Budget: 1 << 27, Links: true, Env: ptxvm.Env{TempC: 60, MHz: 1980, Util: 1}})}
+	}
+	return 0, i + 1, nil
 }
 
 // Of an H100: 228 KiB an SM, of which a block may ask for 227. NVIDIA, "CUDA C++ Programming Guide", technical specifications.

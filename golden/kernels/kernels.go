@@ -83,6 +83,15 @@ func CUDA(file string) []byte {
 	return b
 }
 
+// CopySource is the PTX with which copy tests make patterns on the GPU, entry k21_fill, and compare them, entry k21_check.
+func CopySource() string {
+	b, err := files.ReadFile("k21_copy.ptx")
+	if err != nil {
+		panic(fmt.Sprintf("kernels: %v", err)) // embedded above
+	}
+	return string(b)
+}
+
 const feistel = "a Feistel step is a bijection of the state whatever the unit gives; "
 
 var all = []Kernel{

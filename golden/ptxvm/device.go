@@ -16,6 +16,7 @@ type Config struct {
 	SharedSM   int    // bytes of shared memory an SM has; 0 is 228 KiB
 	ThreadsSM  int    // resident threads an SM has; 0 is 2048
 	Budget     uint64 // warp instructions a launch may take before it counts as hung; 0 is 2^33
+	Links      bool   // what copies go through may be broken: the caller sends them through Transfer
 	Env        Env
 	Faults     []Fault
 	Tap        func(Result) uint64 // sees every result that is written to a register and says what it becomes; faults then strike no result
@@ -41,6 +42,7 @@ type Device struct {
 	sms    []*sm
 	faults []*activeFault
 	memory []*activeFault // those of them that sit in memory, which all SMs share
+	links  []*activeFault // those that only copies go through
 	warps  uint64         // warp instructions since the device was made
 	lanes  uint64         // lane instructions
 

@@ -17,6 +17,11 @@ var modelled = map[Unit]bool{
 
 func (d *Device) install(f *Fault) {
 	sm := f.Where.SM
+	if links[f.unit] && d.cfg.Links && f.Where.Net == "" && f.Class != "bridge" {
+		a := &activeFault{Fault: f}
+		d.faults, d.links = append(d.faults, a), append(d.links, a)
+		return
+	}
 	if !modelled[f.unit] || sm < 0 || sm >= len(d.sms) || f.Where.Net != "" {
 		d.NotModelled = append(d.NotModelled, f.ID)
 		return
@@ -172,24 +177,26 @@ func (w *warp) strike(u Unit, l, width int, v, a, b uint64) uint64 {
 
 // holds reports whether the fault's condition is met.
 func (f *activeFault) holds(w *warp, a, b uint64) bool {
-	if f.only != "" && f.only != w.in.full {
-		return false
-	}
+	return (f.only == "" || f.only == w.in.full) && f.meets(w.b.run.dev, w.prev, a, b)
+}
+
+// meets is holds on a device that last did prev.
+func (f *activeFault) meets(d *Device, prev string, a, b uint64) bool {
 	if f.seen++; f.nth != 0 && f.seen != f.nth {
 		return false
 	}
 	c := &f.When
-	env := &w.b.run.dev.cfg.Env
+	env := &d.cfg.Env
 	switch {
 	case uint32(a)&c.A[0] != c.A[1] || uint32(b)&c.B[0] != c.B[1],
-		c.PrevOp != "" && c.PrevOp != w.prev,
+		c.PrevOp != "" && c.PrevOp != prev,
 		env.Util < c.MinUtil,
 		len(c.TempC) == 2 && (env.TempC < c.TempC[0] || env.TempC > c.TempC[1]),
 		len(c.MHz) == 2 && (env.MHz < c.MHz[0] || env.MHz > c.MHz[1]),
 		env.AgeS < c.AfterS:
 		return false
 	}
-	return c.P >= 1 || w.b.run.dev.rng.float64() < c.P
+	return c.P >= 1 || d.rng.float64() < c.P
 }
 
 // effect gives the struck value. Masks are 32 bits and strike the low half of a result, and with addr_xor an address.

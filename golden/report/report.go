@@ -25,6 +25,7 @@ func Text(r golden.Result, picture string) string {
 		fmt.Fprintf(&b, "![SMs of the GPU](%s)\n\n", picture)
 	}
 	writeGrid(&b, r)
+	writeCopies(&b, r)
 	for _, s := range r.Stages {
 		for _, m := range s.SMs {
 			if m.Mismatch != nil {

@@ -43,7 +43,7 @@ func SMs(r golden.Result) []SMState {
 		out[i] = SMState{SM: i, Partition: -1}
 	}
 	for _, s := range r.Stages {
-		if s.Skip != "" {
+		if s.Skip != "" || s.Copy != nil {
 			continue
 		}
 		for i := range out {

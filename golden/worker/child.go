@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,12 +24,13 @@ type Options struct {
 	Suite   golden.Suite
 	Size    golden.Size
 	Seed    int      // the first seed; later ones follow, modulo golden.Seeds
-	Kernels []string // only these; nil for all of the suite
+	Kernels []string // only these, tests of copies too; nil for all of the suite
 	First   []string // of the suite, those to run first: they once caught a device
 
 	Own Collection // programs that run after the suite's kernels; nil: none
 
 	Within time.Duration // that the run is given, of which the suite's hot share is spent on heat; 0: none
+	Sysfs  string        // where sysfs is mounted; empty: /sys
 	For    time.Duration // that the run is to last, whole rounds of the suite; 0: as long as they take
 }
 
@@ -145,12 +147,27 @@ func run(ctx context.Context, o Options, r *golden.Result, say func(line)) error
 		return err
 	}
 	t := tester{dev: dev, gpu: d, suite: o.Suite, size: o.Size, optIn: shared, rng: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		stopped: func() error { return context.Cause(ctx) }, say: func(s golden.Stage) { say(line{Stage: &s}) }}
+		stopped: func() error { return context.Cause(ctx) }, say: func(s golden.Stage) { say(line{Stage: &s}) },
+		library: o.Library, sysfs: cmp.Or(o.Sysfs, "/sys"), turn: openTurn()}
+	defer t.turn.close()
+	tell := func(s golden.Stage) {
+		if r.Add(s) {
+			say(line{Stage: &s})
+		}
+	}
 	started := time.Now()
 	o.plan(func() time.Duration { return time.Since(started) }, func(id string, seed int) bool {
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("stopped: %w", cause)
 			return false
+		}
+		if c, ok := golden.LookupCopy(id); ok {
+			var ss []golden.Stage
+			ss, err = t.copyStages(c, seed)
+			for _, s := range ss {
+				tell(s)
+			}
+			return err == nil
 		}
 		k, ok := kernels.Lookup(id)
 		if !ok {
@@ -162,9 +179,7 @@ func run(ctx context.Context, o Options, r *golden.Result, say func(line)) error
 			r.Blame = golden.BlameHost
 		}
 		err = failed
-		if r.Add(s) {
-			say(line{Stage: &s})
-		}
+		tell(s)
 		return err == nil
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ type keeper struct {
 }
 
 // one runs one child.
-func (p Parent) one(ctx context.Context, gpu string) (golden.Result, error) {
+func (p Parent) one(ctx context.Context, gpu, visible, turns string) (golden.Result, error) {
 	k := &keeper{Parent: p, gpu: gpu, lines: make(chan line), left: make(chan struct{}), r: golden.Result{GPU: golden.Device{UUID: gpu}}}
 	dir, err := os.MkdirTemp("", "assay-golden-")
 	if err == nil {
@@ -46,7 +46,7 @@ func (p Parent) one(ctx context.Context, gpu string) (golden.Result, error) {
 	var stdout io.ReadCloser
 	if err == nil {
 		k.child = exec.Command(p.Command[0], p.Command[1:]...)
-		k.child.Env = append(environment(gpu, filepath.Join(dir, "mps")), Flag+"=1")
+		k.child.Env = append(environment(visible, filepath.Join(dir, "mps")), Flag+"=1", turnEnv+"="+turns)
 		// An agent that dies drops the flag's pipe, and its children stop as they do for the flag.
 		k.child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 		k.child.Stderr = &tail{b: &stderr, max: 4096}

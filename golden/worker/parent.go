@@ -23,6 +23,7 @@ import (
 // after it SIGKILL: to kill a process in the middle of a kernel may leave the GPU wedged, so it comes last.
 type Parent struct {
 	Command []string                    // a child's command line, the suite's flags included
+	Others  []string                    // UUIDs of GPUs that every child sees as well, behind its own: those that links may lead to
 	Stage   time.Duration               // the longest that a child may be silent: driver start and one kernel
 	Total   time.Duration               // of the whole run
 	Term    time.Duration               // from the stop flag to SIGTERM
@@ -57,7 +58,8 @@ func (e *AliveError) Error() string {
 var dropped = []string{"CUDA_LAUNCH_BLOCKING", "CUDA_FORCE_PTX_JIT", "CUDA_CACHE_PATH", "CUDA_CACHE_MAXSIZE", "CUDA_CACHE_DISABLE", "CUDA_MODULE_LOADING",
 	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_INJECTION64_PATH", "LD_PRELOAD"}
 
-// environment is what a child for one GPU gets. pipe is an empty folder, which keeps it out of an MPS server.
+// environment is what a child for one GPU gets, which may be followed by others that it sees. pipe is an empty folder, which
+// keeps it out of an MPS server.
 func environment(gpu, pipe string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -75,9 +77,21 @@ func environment(gpu, pipe string) []string {
 func (p Parent) Run(ctx context.Context, gpus []string) ([]golden.Result, error) {
 	out := make([]golden.Result, len(gpus))
 	errs := make([]error, len(gpus))
+	turns := "" // without it nobody waits for others
+	if f, err := os.CreateTemp("", "assay-golden-turn-"); err == nil {
+		defer os.Remove(f.Name())
+		defer f.Close()
+		turns = f.Name()
+	}
 	var wg sync.WaitGroup
 	for i, g := range gpus {
-		wg.Go(func() { out[i], errs[i] = p.one(ctx, g) })
+		visible := []string{g}
+		for _, o := range p.Others {
+			if o != g {
+				visible = append(visible, o)
+			}
+		}
+		wg.Go(func() { out[i], errs[i] = p.one(ctx, g, strings.Join(visible, ","), turns) })
 	}
 	wg.Wait()
 	return out, errors.Join(errs...)

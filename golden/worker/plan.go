@@ -7,15 +7,20 @@ import (
 	"github.com/assay-gpu/assay/golden"
 )
 
-// order is what is to run: the suite's kernels, or those of them that are asked for; kernels that once caught a device come
-// first.
+// order is what is to run: the suite's kernels and then its copies, or those of them that are asked for; kernels that once
+// caught a device come first.
 func (o Options) order() []string {
-	ids := o.Suite.Kernels
+	ids := slices.Concat(o.Suite.Kernels, o.Suite.Copies)
 	if o.Kernels != nil {
 		ids = o.Kernels
 	}
 	first := slices.DeleteFunc(slices.Clone(o.First), func(id string) bool { return !slices.Contains(ids, id) })
 	return append(first, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(first, id) })...)
+}
+
+// Links reports whether links to other GPUs are tested, so that the process must see those.
+func (o Options) Links() bool {
+	return slices.ContainsFunc(o.order(), func(id string) bool { c, _ := golden.LookupCopy(id); return c.Links })
 }
 
 // plan gives kernels and seeds in the order in which they are to run, until yield says stop. passed is the time since the

@@ -23,6 +23,9 @@ type tester struct {
 	host     string // why the CPU is not to be trusted
 	longest  time.Duration
 	own      Collection // nil: the kernels are the suite's
+	library  string     // the driver's
+	sysfs    string     // where it is mounted
+	turn     turn
 
 	stopped func() error       // why nothing more is to be launched; nil: go on
 	say     func(golden.Stage) // tells of a stage as it stands, before what may take long or be cut off

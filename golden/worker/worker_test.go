@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 		fail(serve(os.Args[4]))
 	case len(os.Args) > 2 && os.Args[1] == "child":
 		fail(child(os.Args[2]))
+	case len(os.Args) > 2 && os.Args[1] == "copies":
+		fail(copiesChild(os.Args[2]))
 	case len(os.Args) > 1 && os.Args[1] == "deaf": // says nothing and hears nothing
 		os.Stdout.WriteString("{\"device\":{\"uuid\":\"GPU-deaf\",\"sms\":4}}\n")
 		signal.Ignore(syscall.SIGTERM)

@@ -27,7 +27,7 @@ type Spec struct {
 	Grace   time.Duration // from SIGTERM to SIGKILL
 	Output  int           // most bytes of standard output; with one more it is ended
 	Limits  *Limits       // nil: none
-	Helper  []string      // the command, up to the arguments, that calls Become: it sets the limits and becomes Argv
+	Helper  []string      // the command, up to the arguments, that calls Become: it sets the limits, and keeps what Argv starts below itself
 }
 
 // An Outcome is how a run went.
@@ -51,7 +51,8 @@ const (
 )
 
 // Run runs the program and waits for its end, or for it to be past ending. It leaves no process of its group behind but one
-// that SIGKILL does not end.
+// that SIGKILL does not end; with Limits and a Helper, none that the program or what it started has started, whatever group or
+// session it has gone to.
 func Run(ctx context.Context, s Spec) Outcome {
 	if len(s.Argv) == 0 {
 		return Outcome{Err: "no command", Exit: -1}
@@ -60,8 +61,8 @@ func Run(ctx context.Context, s Spec) Outcome {
 	if err != nil {
 		return Outcome{Err: err.Error(), Exit: -1}
 	}
-	argv := s.Argv
-	if s.Limits != nil && len(s.Helper) > 0 {
+	argv, kept := s.Argv, s.Limits != nil && len(s.Helper) > 0
+	if kept {
 		argv = append(append(append([]string{}, s.Helper...), s.Limits.args()...), s.Argv...)
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
@@ -92,9 +93,9 @@ func Run(ctx context.Context, s Spec) Outcome {
 	case <-ctx.Done():
 		o.TimedOut = true
 	}
-	o.Stuck = !end(cmd.Process.Pid, waited, s.Grace)
-	if o.Stuck {
-		o.Exit, o.Pid = -1, cmd.Process.Pid
+	o.Pid = end(cmd.Process.Pid, kept, waited, s.Grace)
+	if o.Stuck = o.Pid != 0; o.Stuck {
+		o.Exit = -1
 	} else {
 		o.Exit = cmd.ProcessState.ExitCode()
 		if w, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() && !o.TimedOut && !o.Cut {
@@ -129,12 +130,13 @@ func start(cmd *exec.Cmd) (waited chan struct{}, err error) {
 	return waited, <-started
 }
 
-// end ends what is left of the program's group, softly at first if the program still runs, and reports whether it has ended.
-func end(pid int, waited <-chan struct{}, grace time.Duration) bool {
+// end ends what is left of the program's group and of what it started, softly at first if the program still runs, and gives a
+// process that has not ended; 0 when all have. kept: pid is the keeper, below which all is that the program started.
+func end(pid int, kept bool, waited <-chan struct{}, grace time.Duration) (left int) {
 	select {
 	case <-waited:
 		_ = syscall.Kill(-pid, syscall.SIGKILL) // children it left behind; none is no matter
-		return true
+		return 0
 	default:
 	}
 	_ = syscall.Kill(-pid, syscall.SIGTERM)
@@ -142,12 +144,33 @@ func end(pid int, waited <-chan struct{}, grace time.Duration) bool {
 	case <-waited:
 	case <-time.After(grace):
 	}
+	if kept {
+		left = endBelow(pid, waited)
+	}
+	others := below(pid) // as far as their parents live
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
+	for _, p := range others {
+		_ = syscall.Kill(p, syscall.SIGKILL)
+	}
 	select {
 	case <-waited:
-		return true
+		return left
 	case <-time.After(afterKill):
-		return false
+		return pid
+	}
+}
+
+// endBelow kills what is below the keeper, and gives a process that does not end; the keeper then ends by itself.
+func endBelow(pid int, waited <-chan struct{}) (left int) {
+	for until := time.Now().Add(afterKill); ; {
+		if left = killBelow(pid); time.Now().After(until) {
+			return left
+		}
+		select {
+		case <-waited:
+			return 0
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 }
 

@@ -70,6 +70,19 @@ func TestTheContextEndsARun(t *testing.T) {
 	}
 }
 
+// ended waits for a process to have ended.
+func ended(t *testing.T, pid int) {
+	t.Helper()
+	for range 100 {
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("process %d is there still", pid)
+}
+
 // What the program leaves behind in its group is ended with it, whether it ended by itself or not.
 func TestNothingIsLeftBehind(t *testing.T) {
 	for name, script := range map[string]string{"ended by itself": "sleep 60 & echo $!", "timed out": "sleep 60 & echo $!; wait"} {
@@ -81,25 +94,59 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%+v", o)
 			}
-			for range 100 {
-				state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-				if err != nil || strings.Contains(string(state), ") Z ") {
-					return
-				}
-				time.Sleep(20 * time.Millisecond)
+			ended(t, pid)
+		})
+	}
+}
+
+func limited(t *testing.T, s Spec) Spec {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Limits, s.Helper = &Limits{Memory: 1 << 30, Files: 64, FileSize: 1 << 20, CPU: 9}, []string{exe, "become"}
+	return s
+}
+
+// A process that has gone to a session of its own, and whose parent has ended, is ended all the same.
+func TestNoSessionOfItsOwnOutlivesARun(t *testing.T) {
+	const daemon = "setsid sh -c 'setsid sleep 60 & echo $! >DIR/pid' & while ! [ -s DIR/pid ]; do sleep 0.05; done; "
+	for _, tt := range []struct {
+		name, script string
+		timeout      time.Duration
+		want         Outcome
+	}{
+		{"ended by itself", "exit 3", 20 * time.Second, Outcome{Exit: 3}},
+		{"ended by a signal", "kill -SEGV $$", 20 * time.Second, Outcome{Signal: syscall.SIGSEGV, Exit: -1}},
+		{"timed out, and does not listen", "trap '' TERM; while :; do sleep 1; done", 2 * time.Second, Outcome{TimedOut: true, Exit: -1}},
+		{"timed out, and says goodbye", "trap 'exit 7' TERM; sleep 20 & wait", 2 * time.Second, Outcome{TimedOut: true, Exit: 7}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := limited(t, sh(strings.ReplaceAll(daemon, "DIR", dir)+tt.script))
+			s.Timeout, s.Grace = tt.timeout, time.Second
+			o := Run(context.Background(), s)
+			if fmt.Sprintf("%+v", o) != fmt.Sprintf("%+v", tt.want) {
+				t.Errorf("got  %+v\nwant %+v", o, tt.want)
 			}
-			t.Errorf("process %d is there still", pid)
+			b, err := os.ReadFile(filepath.Join(dir, "pid"))
+			if err != nil {
+				t.Skipf("it did not come so far: %v", err) // on a machine that is very slow
+			}
+			pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, alive := parentOf(pid); alive {
+				t.Errorf("process %d is there still", pid)
+			}
 		})
 	}
 }
 
 func TestLimits(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := sh("ulimit -v; ulimit -n; ulimit -f; ulimit -t; ulimit -c; grep NoNewPrivs /proc/self/status")
-	s.Limits, s.Helper = &Limits{Memory: 1 << 30, Files: 64, FileSize: 1 << 20, CPU: 9}, []string{exe, "become"}
+	s := limited(t, sh("ulimit -v; ulimit -n; ulimit -f; ulimit -t; ulimit -c; grep NoNewPrivs /proc/self/status"))
 	o := Run(context.Background(), s)
 	if got, want := strings.Join(strings.Fields(string(o.Stdout)), " "), "1048576 64 2048 9 0 NoNewPrivs: 1"; got != want || o.Exit != 0 {
 		t.Errorf("got %q, %+v", got, o)

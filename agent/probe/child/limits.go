@@ -28,12 +28,16 @@ func (l Limits) args() []string {
 	for _, n := range []uint64{l.Memory, l.Files, l.FileSize, l.CPU} {
 		out = append(out, strconv.FormatUint(n, 10))
 	}
-	return append(out, "--")
+	return append(append([]string{keeper}, out...), "--")
 }
 
 // Become sets the limits that args begin with on this process and becomes the program that the rest names: it returns only
-// with an error. The program can gain no privilege, and dumps no core.
+// with an error. The program can gain no privilege, and dumps no core. With the word keep before the limits it has another
+// process become the program, and stays above all that this starts until it has ended.
 func Become(args []string) error {
+	if len(args) > 0 && args[0] == keeper {
+		return keep(args)
+	}
 	if len(args) < 6 || args[4] != "--" {
 		return errors.New("limits: want four numbers, -- and a command")
 	}

@@ -107,7 +107,11 @@ func (r *Runner) run(ctx context.Context, g policy.Golden, known checks.Inventor
 	for _, gpu := range known.GPUs {
 		gpus = append(gpus, gpu.UUID)
 	}
-	w := worker.Parent{Command: args, Stage: limit, Total: limit, Term: time.Second, Kill: 10 * time.Second, Killed: time.Minute}
+	var others []string
+	if s, err := golden.LookupSuite(name); err == nil && (worker.Options{Suite: s}).Links() {
+		others = gpus
+	}
+	w := worker.Parent{Command: args, Others: others, Stage: limit, Total: limit, Term: time.Second, Kill: 10 * time.Second, Killed: time.Minute}
 	results, err := w.Run(ctx, gpus)
 	var stuck *worker.StuckError
 	for i, res := range results {

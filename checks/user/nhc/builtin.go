@@ -72,20 +72,30 @@ func physmem(args []string) (covered, bool) {
 	return covered{"memory", why, tree("memory", set)}, true
 }
 
-// infiniband is check_hw_ib RATE [DEVICE]. A rate for one device among others cannot be set; each port is held to the
-// greatest rate that it has had.
+// infiniband is check_hw_ib RATE [DEVICE[:PORT]]: one port, of the device or of any, is up at the rate.
 func infiniband(args []string) (covered, bool) {
-	if len(args) < 1 {
+	if len(args) < 1 || len(args) > 2 {
 		return covered{}, false
 	}
 	rate, err := strconv.Atoi(args[0])
-	if err != nil || rate < 1 {
+	if err != nil || rate < 1 || rate > 1<<20 {
 		return covered{}, false
 	}
+	names := "*"
 	if len(args) > 1 {
-		return covered{"infiniband", "infiniband watches every port that has been up, " + args[1] + " too, and holds it to the greatest rate it has had", nil}, true
+		device, number, hasPort := strings.Cut(args[1], ":")
+		if device == "" || strings.ContainsAny(args[1], "*?[]\\/ \t") || hasPort && (number == "" || strings.Trim(number, "0123456789") != "") {
+			return covered{}, false
+		}
+		if names = device; hasPort {
+			names += "/" + number
+		}
 	}
-	return covered{"infiniband", "infiniband watches every port that has been up, and its rate", tree("infiniband", map[string]any{"rate": rate})}, true
+	why := fmt.Sprintf("infiniband sees that a port of %s is up with %d Gb/s or more", names, rate)
+	if names == "*" {
+		why = fmt.Sprintf("infiniband sees that a port is up with %d Gb/s or more", rate)
+	}
+	return covered{"infiniband", why + "; it watches every port that has been up besides", tree("infiniband", map[string]any{"require": map[string]any{names: rate}})}, true
 }
 
 func ethernet(args []string) (covered, bool) {

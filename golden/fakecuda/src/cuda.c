@@ -19,7 +19,7 @@ enum { OK = 0, INVALID = 1, NOT_INITIALIZED = 3, NO_DEVICE = 100, UNKNOWN = 999 
 
 /* The order is that of fakecuda's calls. */
 enum call { INIT, VERSION, COUNT, GET, UUID, NAME, PCI, ATTRIBUTE, RETAIN, RELEASE, SYNC, LOAD, UNLOAD, FUNCTION, SET_ATTR, GET_ATTR,
-            OCCUPANCY, ALLOC, FREE, WRITE, READ, LAUNCH };
+            OCCUPANCY, ALLOC, FREE, WRITE, READ, LAUNCH, CURRENT, CAN_PEER, STREAM, EVENT, RECORD, ELAPSED, TO_DEVICE, TO_HOST, INSIDE, BETWEEN };
 
 struct request { uint32_t call, blob; uint64_t arg[6]; };
 struct reply { int32_t result; uint32_t blob; uint64_t out; };
@@ -119,7 +119,7 @@ API CUresult cuDeviceGetPCIBusId(char *s, int n, int d) { return words(CALL(PCI,
 API CUresult cuDeviceGetAttribute(int *v, int a, int d) NUMBER(int, v, ATTRIBUTE, a, d)
 API CUresult cuDevicePrimaryCtxRetain(void **c, int d) NUMBER(void *, c, RETAIN, d)
 API CUresult cuDevicePrimaryCtxRelease_v2(int d) { return one(CALL(RELEASE, d), NULL); }
-API CUresult cuCtxSetCurrent(void *c) { (void)c; return OK; }
+API CUresult cuCtxSetCurrent(void *c) { return one(CALL(CURRENT, (uint64_t)c), NULL); }
 API CUresult cuCtxSynchronize(void) { return one(CALL(SYNC), NULL); }
 API CUresult cuModuleUnload(void *m) { return one(CALL(UNLOAD, (uint64_t)m), NULL); }
 API CUresult cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *options, void **values) {
@@ -146,15 +146,12 @@ API CUresult cuModuleGetFunction(void **f, void *m, const char *name) {
   uint64_t v = 0;
   CUresult e = ask(CALL(FUNCTION, (uint64_t)m), name, strlen(name), &v, size, sizeof size);
   if (e) return e;
-  for (int i = 0; i < FUNCTIONS; i++)
-    if (known[i].f == v || known[i].f == 0) {
-      known[i].f = v;
-      known[i].n = size[0] < PARAMS ? size[0] : PARAMS;
-      memcpy(known[i].size, size + 1, sizeof known[i].size);
-      *f = (void *)v;
-      return OK;
-    }
-  return UNKNOWN;
+  int i = v % FUNCTIONS; /* one that was there before has been unloaded since */
+  known[i].f = v;
+  known[i].n = size[0] < PARAMS ? size[0] : PARAMS;
+  memcpy(known[i].size, size + 1, sizeof known[i].size);
+  *f = (void *)v;
+  return OK;
 }
 API CUresult cuFuncSetAttribute(void *f, int a, int v) { return one(CALL(SET_ATTR, (uint64_t)f, a, v), NULL); }
 API CUresult cuFuncGetAttribute(int *v, int a, void *f) NUMBER(int, v, GET_ATTR, (uint64_t)f, a)
@@ -169,16 +166,44 @@ API CUresult cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsi
   char blob[PARAMS * 8];
   size_t n = 0;
   if (gy != 1 || gz != 1 || by != 1 || bz != 1) return INVALID;
-  for (int i = 0; i < FUNCTIONS; i++)
-    if (known[i].f == (uint64_t)f) {
-      for (uint32_t k = 0; k < known[i].n; k++) {
-        if (known[i].size[k] > 8) return INVALID;
-        memcpy(blob + n, params[k], known[i].size[k]);
-        n += known[i].size[k];
-      }
-      return ask(CALL(LAUNCH, (uint64_t)f, gx, bx, shared), blob, n, NULL, NULL, 0);
-    }
-  return 400; /* CUDA_ERROR_INVALID_HANDLE */
+  int i = (uint64_t)f % FUNCTIONS;
+  if (known[i].f != (uint64_t)f) return 400; /* CUDA_ERROR_INVALID_HANDLE */
+  for (uint32_t k = 0; k < known[i].n; k++) {
+    if (known[i].size[k] > 8) return INVALID;
+    memcpy(blob + n, params[k], known[i].size[k]);
+    n += known[i].size[k];
+  }
+  return ask(CALL(LAUNCH, (uint64_t)f, gx, bx, shared), blob, n, NULL, NULL, 0);
+}
+
+/* Copies are done when they are called, and take the time that the simulated link would: on their stream's clock, which events
+ * read. */
+API CUresult cuMemHostAlloc(void **p, size_t n, unsigned flags) {
+  (void)flags;
+  *p = aligned_alloc(4096, (n + 4095) & ~(size_t)4095);
+  return *p ? OK : 2;
+}
+API CUresult cuMemFreeHost(void *p) { free(p); return OK; }
+API CUresult cuStreamCreate(void **s, unsigned flags) NUMBER(void *, s, STREAM, flags)
+API CUresult cuStreamDestroy_v2(void *s) { (void)s; return OK; }
+API CUresult cuStreamSynchronize(void *s) { (void)s; return one(CALL(SYNC), NULL); }
+API CUresult cuEventCreate(void **event, unsigned flags) NUMBER(void *, event, EVENT, flags)
+API CUresult cuEventDestroy_v2(void *e) { (void)e; return OK; }
+API CUresult cuEventRecord(void *e, void *s) { return one(CALL(RECORD, (uint64_t)e, (uint64_t)s), NULL); }
+API CUresult cuEventElapsedTime(float *ms, void *from, void *to) { /* the answer is in picoseconds */
+  uint64_t ps = 0;
+  CUresult e = one(CALL(ELAPSED, (uint64_t)from, (uint64_t)to), &ps);
+  if (!e) *ms = ps / 1e9;
+  return e;
+}
+API CUresult cuDeviceCanAccessPeer(int *can, int d, int peer) NUMBER(int, can, CAN_PEER, d, peer)
+API CUresult cuCtxEnablePeerAccess(void *c, unsigned flags) { (void)c; (void)flags; return OK; }
+API CUresult cuMemcpyHtoDAsync_v2(uint64_t p, const void *from, size_t n, void *s) { return ask(CALL(TO_DEVICE, p, (uint64_t)s), from, n, NULL, NULL, 0); }
+/* What lies at the other end goes along: a faulty copy may leave some of it. */
+API CUresult cuMemcpyDtoHAsync_v2(void *to, uint64_t p, size_t n, void *s) { return ask(CALL(TO_HOST, p, (uint64_t)s), to, n, NULL, to, n); }
+API CUresult cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *s) { return one(CALL(INSIDE, to, from, n, (uint64_t)s), NULL); }
+API CUresult cuMemcpyPeerAsync(uint64_t to, void *on, uint64_t from, void *of, size_t n, void *s) {
+  return one(CALL(BETWEEN, to, (uint64_t)on, from, (uint64_t)of, n, (uint64_t)s), NULL);
 }
 
 API CUresult cuGetErrorName(CUresult e, const char **s) {

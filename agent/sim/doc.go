@@ -14,7 +14,7 @@
 //	kmsg               the kernel log as /dev/kmsg gives it
 //	sysfs/             bus/pci/devices, class/dmi/id, class/{infiniband,net,nvme} and devices/system
 //	proc/              mounts, memory, taint and the processes that are stuck
-//	calls/             what statfs of each mount and adjtimex say; a fifo for one that never comes back
+//	calls/             what statfs of each mount, adjtimex and the disks' health logs say; a fifo for one that never comes back
 //	boot_id            as /proc/sys/kernel/random/boot_id
 //	lock               held while one of the above is changed
 package sim

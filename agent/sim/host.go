@@ -52,7 +52,12 @@ type Disk struct {
 	State       string `yaml:"state" json:"state"`
 	Missing     bool   `yaml:"missing" json:"missing"`
 	ReadOnly    bool   `yaml:"read_only" json:"read_only"`
-	Temperature int    `yaml:"temperature" json:"temperature"` // °C
+	Temperature int    `yaml:"temperature" json:"temperature"`         // °C
+	Warning     int    `yaml:"warning" json:"warning,omitempty"`       // bits of its critical warning
+	Lost        int    `yaml:"spare_lost" json:"spare_lost,omitempty"` // percent of its spare blocks that are gone
+	Used        int    `yaml:"used" json:"used,omitempty"`             // percent of its life
+	MediaErrors int    `yaml:"media_errors" json:"media_errors,omitempty"`
+	NoHealth    bool   `yaml:"health_unreadable" json:"health_unreadable,omitempty"` // its health log says nothing that can be read
 }
 
 // A Module is one memory module's error counters, of this boot.
@@ -95,6 +100,11 @@ type DiskChange struct {
 	Missing     *bool   `yaml:"missing" json:"missing,omitempty"`
 	ReadOnly    *bool   `yaml:"read_only" json:"read_only,omitempty"`
 	Temperature *int    `yaml:"temperature" json:"temperature,omitempty"`
+	Warning     *int    `yaml:"warning" json:"warning,omitempty"`
+	Lost        *int    `yaml:"spare_lost" json:"spare_lost,omitempty"`
+	Used        *int    `yaml:"used" json:"used,omitempty"`
+	MediaErrors *int    `yaml:"media_errors" json:"media_errors,omitempty"`
+	NoHealth    *bool   `yaml:"health_unreadable" json:"health_unreadable,omitempty"`
 }
 
 // A HostChange is what to change of the node itself; what is nil or not named stays.

@@ -116,6 +116,11 @@ func (d Disk) write(t tree, at, name string) {
 	t.file("%s/%sn1/ro", at, name)(ro)
 	t.file("%s/hwmon1/temp1_input", at)(fmt.Sprint(1000 * d.Temperature))
 	t.file("%s/hwmon1/temp1_crit", at)("84850")
+	health := fmt.Sprintf("critical_warning=%d available_spare=%d spare_threshold=10 percentage_used=%d media_errors=%d", d.Warning, 100-d.Lost, d.Used, d.MediaErrors)
+	if d.NoHealth {
+		health = ""
+	}
+	t.file("calls/smart-%s", name)(health)
 }
 
 // processes shows the first process and those that are stuck.

@@ -141,14 +141,20 @@ what it harmed cannot be told, and a boot clears it. What every NVIDIA driver se
 		{
 			ID: nvme.ID, Title: "the NVMe disks are all there and at work", Unit: "disks",
 			Doc: `Compares the NVMe disks with policy, or with those this node has shown, and reads their state. A controller that is dead or
-gone, and a disk that has turned read-only, are faults. One near its own critical temperature is watched.`,
-			Source:  "/sys/class/nvme, its hwmon; Linux drivers/nvme, Azure/azurehpc-health-checks",
+gone, and a disk that has turned read-only, are faults. So is what its health log warns of: spare blocks that run out, reliability
+that is lost, a backup that failed. One near its own critical temperature, near the end of its life or spare blocks, or with media
+errors is watched. A log that the kernel or the disk does not offer does not apply; one that who runs may not read is watched, one that does not come is Unknown.`,
+			Source:  "/sys/class/nvme, its hwmon; Get Log Page 02h by NVME_IOCTL_ADMIN_CMD; Linux drivers/nvme, NVM Express Base Specification 2.0 5.16.1.3, Azure/azurehpc-health-checks",
 			Applies: "nodes with NVMe disks",
 			Action:  "drain; watch",
-			Cost:    "about 8 small files a disk",
+			Cost:    "about 8 small files and 1 admin command a disk",
 			Thresholds: []Threshold{
 				{"nvme.count", func(p policy.Policy) any { return p.NVMe.Count }},
 				{"nvme.margin", func(p policy.Policy) any { return p.NVMe.Margin }},
+				{"nvme.fail_warnings", func(p policy.Policy) any { return p.NVMe.FailWarnings }},
+				{"nvme.watch_spare", func(p policy.Policy) any { return p.NVMe.WatchSpare }},
+				{"nvme.watch_used", func(p policy.Policy) any { return p.NVMe.WatchUsed }},
+				{"nvme.watch_media_errors", func(p policy.Policy) any { return p.NVMe.WatchMediaErrors }},
 			},
 			Suites: everySuite, Revision: 1,
 			Neighbours: Neighbours{NHC: "none; Azure: as many as the profile says", Gpud: "timeouts by the kernel log", NVSentinel: "none", DCGM: "none"},

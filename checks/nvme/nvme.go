@@ -1,9 +1,10 @@
 // Package nvme judges a node's NVMe disks: as many as policy says, or the ones this node has shown, each at work, writable and not
-// too hot.
+// too hot, and what its own health log says.
 //
 // A controller that has failed stays in sysfs in the state dead, or goes away; both lose the disk. Temperatures are the
 // composite of the drive, its limits the drive's own. Sources: Linux drivers/nvme/host (state), Documentation/hwmon
-// (temp1_crit: the drive's critical composite temperature), Azure/azurehpc-health-checks (count).
+// (temp1_crit: the drive's critical composite temperature), Azure/azurehpc-health-checks (count), NVM Express Base
+// Specification 2.0, 5.16.1.3 (health log).
 package nvme
 
 import (
@@ -39,6 +40,25 @@ type Disk struct {
 	ReadOnly    bool   `json:"read_only,omitempty"`
 	Temperature int    `json:"temperature,omitempty"` // thousandths of a degree Celsius; 0 when unread
 	Critical    int    `json:"critical,omitempty"`    // the drive's own limit, likewise
+	Health      Health `json:"health,omitzero"`
+}
+
+// A Health is what the disk's SMART / Health Information log says (NVM Express Base Specification, log page 02h).
+type Health struct {
+	Have        checks.Availability `json:"have,omitempty"` // NotSupported: the kernel or the disk does not offer it
+	Err         string              `json:"err,omitempty"`
+	Refused     bool                `json:"refused,omitempty"`   // who reads may not: it says nothing of the disk
+	Warning     uint64              `json:"warning,omitempty"`   // bits: see warnings
+	Spare       uint64              `json:"spare"`               // percent of the spare blocks that are left
+	Threshold   uint64              `json:"threshold,omitempty"` // of Spare, below which the disk warns
+	Used        uint64              `json:"used,omitempty"`      // percent of the life that its maker gives it; may pass 100
+	MediaErrors uint64              `json:"media_errors,omitempty"`
+}
+
+// warnings are the bits of the critical warning.
+var warnings = [...]string{
+	"its spare blocks run out", "its temperature is beyond a limit", "it is not reliable any more", "it has gone read-only", "its backup of what it has in memory failed",
+	"its persistent memory is not reliable any more",
 }
 
 // Identity names the disk over boots and changed names.
@@ -106,16 +126,64 @@ func judge(t *tally.Tally, d Disk, p policy.NVMe) {
 	if d.ReadOnly {
 		t.Fault(checks.Drain, "%s (%s) has turned read-only", d.Name, d.Identity())
 	}
+	health(t, d, p)
 	limit := d.Critical - 1000*p.Margin
 	if d.Critical > 0 && d.Temperature >= limit {
 		t.Watch("%s (%s) is at %d °C, its limit is %d", d.Name, d.Identity(), d.Temperature/1000, d.Critical/1000)
 	}
 }
 
+func (h Health) String() string {
+	if h.Have != checks.Read {
+		return ""
+	}
+	return fmt.Sprintf(" warning=%d spare=%d threshold=%d used=%d media_errors=%d", h.Warning, h.Spare, h.Threshold, h.Used, h.MediaErrors)
+}
+
+// health judges what the disk says of itself. On a disk that is not at work nothing was asked.
+func health(t *tally.Tally, d Disk, p policy.NVMe) {
+	h := d.Health
+	switch {
+	case h.Have == checks.NotSupported:
+		return
+	case h.Refused:
+		t.Watch("%s: its health log may not be read from here: %s", d.Name, h.Err)
+		return
+	case h.Err != "":
+		t.Doubt("%s: its health log was not read: %s", d.Name, h.Err)
+		return
+	case h.Have != checks.Read:
+		return
+	}
+	for bit := range 8 {
+		if h.Warning>>bit&1 == 0 {
+			continue
+		}
+		what := fmt.Sprintf("it warns with bit %d", bit)
+		if bit < len(warnings) {
+			what = warnings[bit]
+		}
+		say := t.Watch
+		if p.FailWarnings>>bit&1 == 1 {
+			say = func(format string, args ...any) { t.Fault(checks.Drain, format, args...) }
+		}
+		say("%s (%s): %s", d.Name, d.Identity(), what)
+	}
+	if int(h.Spare) < p.WatchSpare {
+		t.Watch("%s (%s) has %d%% of its spare blocks left", d.Name, d.Identity(), h.Spare)
+	}
+	if int(h.Used) > p.WatchUsed {
+		t.Watch("%s (%s) has used %d%% of its life", d.Name, d.Identity(), h.Used)
+	}
+	if p.WatchMediaErrors > 0 && h.MediaErrors >= p.WatchMediaErrors {
+		t.Watch("%s (%s) could not give back what was written %d times", d.Name, d.Identity(), h.MediaErrors)
+	}
+}
+
 func evidence(r Reading) string {
 	var lines []string
 	for _, d := range r.Disks {
-		lines = append(lines, fmt.Sprintf("%s state=%s size=%d ro=%t temperature=%d critical=%d model=%q serial=%q", d.Name, d.State, d.Size, d.ReadOnly, d.Temperature, d.Critical, d.Model, d.Serial))
+		lines = append(lines, fmt.Sprintf("%s state=%s size=%d ro=%t temperature=%d critical=%d model=%q serial=%q%s", d.Name, d.State, d.Size, d.ReadOnly, d.Temperature, d.Critical, d.Model, d.Serial, d.Health))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -23,6 +23,11 @@ func learned(r Reading, ids ...string) Reading { r.Learned = ids; return r }
 
 func TestJudge(t *testing.T) {
 	state := func(s string) func(*Disk) { return func(d *Disk) { d.State = s } }
+	smart := func(h Health) func(*Disk) {
+		h.Have = checks.Read
+		return func(d *Disk) { d.Health = h }
+	}
+	limits := policy.NVMe{FailWarnings: 1 | 4, WatchSpare: 20, WatchUsed: 90, WatchMediaErrors: 7}
 	hot := func(milli int) func(*Disk) { return func(d *Disk) { d.Temperature = milli } }
 	for _, tt := range []struct {
 		name    string
@@ -47,6 +52,19 @@ func TestJudge(t *testing.T) {
 		{"a kernel that does not say", of(disk("0", state(""))), policy.NVMe{}, "pass none", ""},
 		{"read-only", of(disk("0", func(d *Disk) { d.ReadOnly = true })), policy.NVMe{}, "fail drain", "has turned read-only"},
 		{"not read", of(disk("0", func(d *Disk) { d.Err = "EIO" })), policy.NVMe{}, "unknown none", "nvme0 not read: EIO"},
+		{"a sound health log", of(disk("0", smart(Health{Spare: 20, Threshold: 10, Used: 90, MediaErrors: 6}))), limits, "pass none", ""},
+		{"spare blocks that run out", of(disk("0", smart(Health{Spare: 9, Threshold: 10, Warning: 1}))), limits, "fail drain", "nvme0 (M 0): its spare blocks run out; nvme0 (M 0) has 9% of its spare blocks left"},
+		{"a warning that policy watches", of(disk("0", smart(Health{Spare: 100, Warning: 2}))), limits, "pass watch", "its temperature is beyond a limit"},
+		{"not reliable", of(disk("0", smart(Health{Spare: 100, Warning: 4}))), limits, "fail drain", "it is not reliable any more"},
+		{"a warning of a later specification", of(disk("0", smart(Health{Spare: 100, Warning: 1 << 7}))), limits, "pass watch", "it warns with bit 7"},
+		{"spare blocks become few", of(disk("0", smart(Health{Spare: 19}))), limits, "pass watch", "has 19% of its spare blocks left"},
+		{"its life is nearly over", of(disk("0", smart(Health{Spare: 100, Used: 91}))), limits, "pass watch", "has used 91% of its life"},
+		{"media errors", of(disk("0", smart(Health{Spare: 100, MediaErrors: 7}))), limits, "pass watch", "could not give back what was written 7 times"},
+		{"media errors that policy does not look at", of(disk("0", smart(Health{Spare: 100, MediaErrors: 1 << 40}))), policy.NVMe{WatchUsed: 100}, "pass none", ""},
+		{"one media error, and policy looks at each", of(disk("0", smart(Health{Spare: 100, MediaErrors: 1}))), policy.NVMe{WatchUsed: 100, WatchMediaErrors: 1}, "pass watch", ""},
+		{"no health log", of(disk("0", func(d *Disk) { d.Health = Health{Have: checks.NotSupported, Warning: 255} })), limits, "pass none", ""},
+		{"a health log that may not be read", of(disk("0", func(d *Disk) { d.Health = Health{Err: "EPERM", Refused: true} })), limits, "pass watch", "nvme0: its health log may not be read from here: EPERM"},
+		{"a health log that was not read", of(disk("0", func(d *Disk) { d.Health = Health{Err: "EIO"} })), limits, "unknown none", "nvme0: its health log was not read: EIO"},
 		{"almost at its limit", of(disk("0", hot(79_999))), policy.NVMe{Margin: 5}, "pass none", ""},
 		{"near its limit", of(disk("0", hot(80_000))), policy.NVMe{Margin: 5}, "pass watch", "nvme0 (M 0) is at 80 °C, its limit is 85"},
 		{"a drive without a limit", of(disk("0", func(d *Disk) { d.Critical = 0 })), policy.NVMe{Margin: 5}, "pass none", ""},

@@ -120,7 +120,7 @@ func TestNoFieldGoesUnchecked(t *testing.T) {
 		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true, "Golden.Screen": true, "Golden.TrustSimulated": true, "Golden.Records": true, "UserChecks": true,
 		// Checked by TestHostSections.
 		"Infiniband.Ignore": true, "Infiniband.Require": true, "Ethernet.Require": true, "Infiniband.Counters": true, "Ethernet.Ignore": true, "Ethernet.Counters": true, "Mounts.Expect": true,
-		"Memory.Bytes": true, "Memory.MaxUncorrected": true, "Memory.Corrected.Max": true, "CPU.Clocks": true, "TimeSync.Require": true,
+		"NVMe.WatchMediaErrors": true, "Memory.Bytes": true, "Memory.MaxUncorrected": true, "Memory.Corrected.Max": true, "CPU.Clocks": true, "TimeSync.Require": true,
 	}
 	var walk func(path string, get func(*Policy) reflect.Value, typ reflect.Type)
 	walk = func(path string, get func(*Policy) reflect.Value, typ reflect.Type) {

@@ -147,6 +147,9 @@ func nvmeOf(r *recorder) nvme.Reading {
 				hwmon(r, at+"/"+e, &d)
 			}
 		}
+		if d.State == "live" || d.State == "" { // one that is reset keeps whoever asks it waiting
+			d.Health = healthOf(r, name)
+		}
 		out.Disks = append(out.Disks, d)
 	}
 	return out

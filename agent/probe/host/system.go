@@ -19,7 +19,7 @@ const maxText = 1 << 20
 // A System is the machine. Its roots may be others than the machine's own, as those of a simulated node.
 type System struct {
 	Sysfs, Proc string // /sys and /proc
-	Calls       string // a directory that holds the answers of statfs and adjtimex as files; empty: ask the kernel
+	Calls       string // a directory that holds the answers of statfs, adjtimex and NVMe disks as files; empty: ask the kernel
 }
 
 // CallFile is the name of the file in System.Calls that holds the answer of a call on a path, or of a call on none.
@@ -43,7 +43,7 @@ func (s System) path(name string) (string, error) {
 
 // Text reads a file or makes a call.
 func (s System) Text(name string) (string, error) {
-	if call, path, _ := strings.Cut(name, "/"); call == "statfs" || call == "adjtimex" {
+	if call, path, _ := strings.Cut(name, "/"); call == "statfs" || call == "adjtimex" || call == "smart" {
 		return s.call(call, path)
 	}
 	p, err := s.path(name)
@@ -96,11 +96,14 @@ func bare(err error) error {
 }
 
 func (s System) call(call, path string) (string, error) {
-	if path != "" || call == "statfs" {
+	if call == "statfs" {
 		path = "/" + path
 	}
 	if s.Calls != "" {
 		return readFile(filepath.Join(s.Calls, CallFile(call, path)))
+	}
+	if call == "smart" {
+		return s.smart(path)
 	}
 	if call == "statfs" {
 		// By the first process's root: our own may be a view of it in which home directories are hidden. Who may not look

@@ -54,6 +54,7 @@ var inside = []struct {
 	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/lifecycle", "coordinator/replay", "coordinator/rma", "scheduler"}, "the command line uses the API, and pure packages for what needs no control plane"},
 	{"cmd/", nil, ""},
 	{"packaging/", []string{}, "what is installed is no code"},
+	{"checks/bandwidth/", []string{"checks", "golden"}, "a check judges what a run has shown"},
 	{"checks/sdc/", []string{"checks", "golden"}, "a check judges what a run has shown"},
 	{"checks/", []string{"checks"}, "checks know nothing of who asks"},
 	{"golden/", []string{"golden"}, "the suites know nothing of who asks"},

@@ -111,6 +111,8 @@ func JudgeBeside(b Beside, screen checks.Level, known checks.Inventory, p policy
 	if g := b.Golden; g != nil && p.Golden.Screen {
 		known.GPUs = g.GPUs
 		add(JudgeSDC(g.Results, g.At, known, p), g.At, true)
+		// A quick screen measures it where it has the time.
+		add(JudgeBandwidth(g.Results, g.At, known, p), g.At, screen >= checks.Standard)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/bandwidth"
 	"github.com/assay-gpu/assay/checks/dcgm"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/sdc"
@@ -53,11 +54,14 @@ func TestJudgeBeside(t *testing.T) {
 		{"a script is open that screens do not run", script(open), checks.Quick, func(p *policy.Policy) { p.UserChecks = map[string]policy.UserCheck{"x": {}} }, ""},
 		{"the same in the background", script(open), checks.NoLevel, func(p *policy.Policy) { p.UserChecks = map[string]policy.UserCheck{"x": {}} }, "user/x unknown 3"},
 		{"a script that policy names no more", script(full), checks.Quick, func(p *policy.Policy) { p.UserChecks = nil }, ""},
-		{"a golden run", golden, checks.NoLevel, nil, "sdc not_applicable 4"},
+		{"a golden run", golden, checks.NoLevel, nil, "sdc not_applicable 4, bandwidth not_applicable 4"},
 		{"an open golden run, in a screen", golden, checks.Quick, func(p *policy.Policy) { p.Golden.NoLibrary = "unknown" }, "sdc unknown 4"},
+		{"an open golden run, in a standard screen", golden, checks.Standard, func(p *policy.Policy) { p.Golden.NoLibrary = "unknown" }, "sdc unknown 4, bandwidth unknown 4"},
+		{"an open golden run, in the background", golden, checks.NoLevel, func(p *policy.Policy) { p.Golden.NoLibrary = "unknown" }, "sdc unknown 4, bandwidth unknown 4"},
 		{"policy has no golden kernels run any more", golden, checks.Quick, func(p *policy.Policy) { p.Golden.Screen = false }, ""},
-		{"a check that is off", golden.With(script(full)), checks.Quick, func(p *policy.Policy) { p.Checks = map[string]policy.Check{sdc.ID: {Mode: policy.Off}} }, "user/x fail 3"},
-		{"all of it", health(isolate).With(diag).With(script(full)).With(golden), checks.Standard, nil, "dcgm_health fail 1, dcgm unknown 2, user/x fail 3, sdc not_applicable 4"},
+		{"a check that is off", golden.With(script(full)), checks.Quick, func(p *policy.Policy) { p.Checks = map[string]policy.Check{sdc.ID: {Mode: policy.Off}} }, "user/x fail 3, bandwidth not_applicable 4"},
+		{"a bandwidth that is off", golden.With(script(full)), checks.Quick, func(p *policy.Policy) { p.Checks = map[string]policy.Check{bandwidth.ID: {Mode: policy.Off}} }, "user/x fail 3, sdc not_applicable 4"},
+		{"all of it", health(isolate).With(diag).With(script(full)).With(golden), checks.Standard, nil, "dcgm_health fail 1, dcgm unknown 2, user/x fail 3, sdc not_applicable 4, bandwidth not_applicable 4"},
 		{"what is read later counts", script(full).With(script(open)).With(health(silent)).With(health(isolate)), checks.Quick, nil, "dcgm_health fail 1, user/x unknown 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -49,8 +49,9 @@ func All() []Check {
 		gpuState(),
 		userChecks(),
 		hostChecks(),
-		dcgmChecks(),     // only when asked for: in no suite
-		sdcChecks(),      // likewise
+		dcgmChecks(), // only when asked for: in no suite
+		sdcChecks(),  // likewise
+		bandwidthChecks(),
 		leftoverChecks(), // at a job's end
 		xidChecks(),      // from here on the kernel log's: they are in no suite, and stand last
 		nvrmChecks(),

@@ -59,6 +59,7 @@ var subjects = []subject{
 	{pkg: "nvme", judges: []string{"Judge"}, thresholds: []string{"p.Count", "p.Margin", "p.WatchSpare", "p.WatchUsed", "p.WatchMediaErrors"}},
 	{pkg: "timesync", judges: []string{"Judge"}, thresholds: []string{"p.After.D()", "p.MaxError.D()", "p.Require"}, durations: true},
 	{pkg: "sdc", judges: []string{"Judge"}},
+	{pkg: "bandwidth", judges: []string{"Judge"}, thresholds: []string{"p.MinShare", "p.PeerShare", "p.MinGBps"}},
 	{pkg: "catalog", judges: []string{"Judge", "JudgeLog"}, thresholds: []string{"p.Agent.HungChildren"}},
 	{pkg: "strike", thresholds: []string{"span", "gap", "r.MinDown", "r.Window", "r.Count", "limit"}, durations: true},
 	{pkg: ".", thresholds: []string{"g.gap", "g.cause"}, durations: true},

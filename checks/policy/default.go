@@ -19,6 +19,7 @@ func Default() Policy {
 		HostLog:     defaultHostLog(),
 		DCGM:        defaultDCGM(),
 		Golden:      defaultGolden(),
+		Bandwidth:   defaultBandwidth(),
 		Baseline:    defaultBaseline(),
 		Infiniband:  defaultInfiniband(),
 		Ethernet:    defaultEthernet(),

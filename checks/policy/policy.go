@@ -37,6 +37,8 @@ type Policy struct {
 	DCGM    DCGM    `json:"dcgm" yaml:"dcgm"`
 	Golden  Golden  `json:"golden" yaml:"golden"`
 
+	Bandwidth Bandwidth `json:"bandwidth" yaml:"bandwidth"`
+
 	Baseline   Baseline             `json:"baseline" yaml:"baseline"`
 	UserChecks map[string]UserCheck `json:"user_checks,omitempty" yaml:"user_checks"` // by name; their check ids are user/NAME
 

@@ -17,6 +17,7 @@ const (
 	srcHGX    = `NVIDIA HGX boards have 8 or 4 GPUs; clouds sell 1, 2, 4 and 8 of them`
 	srcIB     = `leptonai/gpud, expected InfiniBand ports by product`
 	srcMargin = `NVIDIA/NVSentinel gpu-health-monitor, offset to the thermal margin`
+	srcCopies = `Azure/azurehpc-health-checks, check_gpu_bw of the product's profile`
 	srcOwn    = `the driver's own thresholds (nvmlDeviceGetTemperatureThreshold); absolute ones differ by cooling`
 )
 
@@ -34,6 +35,7 @@ var profiles = []Profile{
 		Fact{What: "NVLinks on, a GPU", Value: "12", Path: "nvlink.links", Whole: true, Source: srcA100},
 		Fact{What: "NVLink version", Value: "3", Source: srcA100},
 		Fact{What: "PCIe", Value: "Gen 4 x16", Source: srcA100},
+		Fact{What: "copies to and from the host below which others act, GB/s", Value: "23", Source: srcCopies},
 		own,
 		Fact{What: "InfiniBand ports × Gb/s", Value: "8 × 200 for compute in a DGX; 1 × 200 in gpud", Source: srcDGXA + "; " + srcIB},
 		Fact{What: "processors, memory", Value: "128 cores, 1 or 2 TB in a DGX", Source: srcDGXA}),
@@ -41,6 +43,7 @@ var profiles = []Profile{
 		Fact{What: "NVLinks on, a GPU", Value: "18", Path: "nvlink.links", Whole: true, Source: srcH100 + "; " + srcLinks},
 		Fact{What: "NVLink version", Value: "4", Source: srcH100},
 		Fact{What: "PCIe", Value: "Gen 5 x16", Source: srcH100},
+		Fact{What: "copies to and from the host below which others act, GB/s", Value: "48", Source: srcCopies},
 		own,
 		Fact{What: "thermal margin at which others act, °C", Value: "2", Source: srcMargin},
 		Fact{What: "InfiniBand ports × Gb/s", Value: "8 × 400", Source: srcIB + "; " + srcDGXH},
@@ -49,6 +52,7 @@ var profiles = []Profile{
 		Fact{What: "NVLinks on, a GPU", Value: "18", Path: "nvlink.links", Whole: true, Source: srcH200},
 		Fact{What: "NVLink version", Value: "4", Source: srcH200},
 		Fact{What: "PCIe", Value: "Gen 5 x16", Source: srcH200},
+		Fact{What: "copies to and from the host below which others act, GB/s", Value: "55", Source: srcCopies},
 		own,
 		Fact{What: "InfiniBand ports × Gb/s", Value: "8 × 400", Source: srcIB},
 		Fact{What: "processors, memory", Value: "112 cores, 2 TB in a DGX", Source: srcH200}),

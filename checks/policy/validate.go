@@ -40,6 +40,7 @@ func (v *validator) values(p Policy) {
 	v.hostLog(p.HostLog)
 	v.dcgm(p.DCGM, p.Lifecycle.ScreenDeadline)
 	v.golden(p.Golden)
+	v.bandwidth(p.Bandwidth)
 	v.baseline(p.Baseline)
 	v.userChecks(p.UserChecks)
 	v.host(p)

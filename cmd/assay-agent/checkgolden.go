@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/bandwidth"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/sdc"
 )
@@ -18,7 +19,8 @@ func newCheckGolden() *cobra.Command {
 	var policyFile string
 	c := &cobra.Command{
 		Use: "golden FILE|-", Short: "Judge what golden run --json printed", Args: usageArgs(cobra.ExactArgs(1)),
-		Long: "Golden reads results, one a line, and judges them by policy: which kernels count for which capability.\n" +
+		Long: "Golden reads results, one a line, and judges them by policy: which kernels count for which capability, and, of results that\n" +
+			"hold copies to and from the host, how fast those were.\n" +
 			"Exit status: 0 every SM verified, 1 a fault found, 2 something was not tested.",
 		Example: "  assay-agent golden run --json | assay-agent check golden -",
 	}
@@ -48,9 +50,13 @@ func judgeGolden(text string, p policy.Policy) ([]checks.Finding, error) {
 		return nil, err
 	}
 	var fs []checks.Finding
-	for _, r := range rs {
-		gpu := checks.GPU{UUID: r.GPU.UUID, Index: len(fs), PCI: r.GPU.PCI, Name: r.GPU.Name}
+	var copied []bandwidth.GPU
+	for i, r := range rs {
+		gpu := checks.GPU{UUID: r.GPU.UUID, Index: i, PCI: r.GPU.PCI, Name: r.GPU.Name}
 		fs = append(fs, sdc.Judge(gpu, sdc.Reading{Have: checks.Read, Result: r}, p.Golden))
+		if b := bandwidth.Of(r); b.Have != checks.Unread || b.Tried {
+			copied = append(copied, bandwidth.GPU{GPU: gpu, Reading: b})
+		}
 	}
-	return fs, nil
+	return append(fs, bandwidth.Judge(copied, p.Bandwidth, p.PCIe.Width)...), nil
 }

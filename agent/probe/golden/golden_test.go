@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/bandwidth"
 	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/sdc"
 	"github.com/assay-gpu/assay/golden"
 	"github.com/assay-gpu/assay/golden/fakecuda"
 	"github.com/assay-gpu/assay/golden/worker"
@@ -30,7 +33,7 @@ func TestMain(m *testing.M) {
 			err = fmt.Errorf("%v, %v", serr, zerr)
 			break
 		}
-		err = worker.Child(context.Background(), os.Stdout, worker.Options{Library: os.Args[3], Suite: s, Size: size, Kernels: []string{"k01_imad"}})
+		err = worker.Child(context.Background(), os.Stdout, worker.Options{Library: os.Args[3], Suite: s, Size: size, Kernels: []string{"k01_imad", "k21_h2d", "k21_d2h"}})
 	default:
 		os.Exit(m.Run())
 	}
@@ -79,6 +82,16 @@ func runner(t *testing.T, faults string) *Runner {
 	return New([]string{exe, "probe"}, lib)
 }
 
+// of are the findings of one check.
+func of(check string, fs []checks.Finding) (out []checks.Finding) {
+	for _, f := range fs {
+		if f.Check == check {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 func withScreens() policy.Policy {
 	p := policy.Default()
 	p.Mode, p.Golden.Screen, p.Golden.Size, p.Golden.TrustSimulated, p.Golden.Within = policy.Act, true, "reduced", true, policy.Duration(time.Minute)
@@ -89,24 +102,28 @@ var known = checks.Inventory{Node: "gpu001", BootID: "b1", GPUs: []checks.GPU{{U
 
 func TestAScreenFindsAStuckBit(t *testing.T) {
 	r := runner(t, `{"v":1,"id":"m","class":"trigger","where":{"sm":1,"part":3,"unit":"imad","lane":7},"when":{"p":1,"b":["0000000f","0000000b"]},"do":{"xor":"00000800"},"seed":1}`)
-	if fs, _ := r.Look(t.Context(), withScreens(), known, checks.NoLevel); len(fs) != 0 {
+	look := func(known checks.Inventory, level checks.Level) []checks.Finding {
+		fs, _ := r.Look(t.Context(), withScreens(), known, level)
+		return of(sdc.ID, fs)
+	}
+	if fs := look(known, checks.NoLevel); len(fs) != 0 {
 		t.Fatalf("found before any screen: %+v", fs)
 	}
-	fs, _ := r.Look(t.Context(), withScreens(), known, checks.Quick)
+	fs := look(known, checks.Quick)
 	if len(fs) != 1 || !fs[0].HardFault() || fs[0].Subject.SM == nil || *fs[0].Subject.SM != 1 || fs[0].Subject.Node != "gpu001" || fs[0].BootID != "b1" || fs[0].At.IsZero() {
 		t.Fatalf("%+v", fs)
 	}
-	if again, _ := r.Look(t.Context(), withScreens(), known, checks.NoLevel); len(again) != 1 || !again[0].HardFault() {
+	if again := look(known, checks.NoLevel); len(again) != 1 || !again[0].HardFault() {
 		t.Errorf("the background forgets: %+v", again)
 	}
 	twice := known // as an enrolled node knows its GPUs: as accepted, and as seen
 	twice.GPUs = append(twice.GPUs, known.GPUs...)
-	if fs, _ := r.Look(t.Context(), withScreens(), twice, checks.Quick); len(fs) != 1 {
+	if fs := look(twice, checks.Quick); len(fs) != 1 {
 		t.Errorf("a GPU that is named twice: %+v", fs)
 	}
 	after := known
 	after.BootID = "b2"
-	if fs, _ := r.Look(t.Context(), withScreens(), after, checks.NoLevel); len(fs) != 0 {
+	if fs := look(after, checks.NoLevel); len(fs) != 0 {
 		t.Errorf("a finding outlives its boot: %+v", fs)
 	}
 	if err := r.Quiesce(t.Context()); err != nil {
@@ -127,7 +144,7 @@ func TestWhatAScreenSays(t *testing.T) {
 		verdict string
 		reason  string
 	}{
-		{"a healthy GPU", withScreens(), nil, "pass", "2 of 2 blocks verified"},
+		{"a healthy GPU", withScreens(), nil, "pass", "2 of 2 blocks and 14 of 14 copies verified"},
 		{"policy has screens run none", off, nil, "", ""},
 		{"no library", withScreens(), missing, "not_applicable", "load /nonexistent"},
 		{"no library, and policy wants one", unknown, missing, "unknown", "load /nonexistent"},
@@ -145,8 +162,14 @@ func TestWhatAScreenSays(t *testing.T) {
 				}
 				return
 			}
-			if len(fs) != 1 || fs[0].Verdict.String() != tt.verdict || !strings.Contains(fs[0].Reason, tt.reason) {
+			if fs := of(sdc.ID, fs); len(fs) != 1 || fs[0].Verdict.String() != tt.verdict || !strings.Contains(fs[0].Reason, tt.reason) {
 				t.Errorf("%+v", fs)
+			}
+			// The same run says how fast copies are; of a healthy GPU by itself, without sysfs, nobody knows how fast they should be.
+			slow := of(bandwidth.ID, fs)
+			want := map[string]string{"pass": "not_applicable to the GPU 55."}[tt.verdict]
+			if len(slow) != 1 || !strings.HasPrefix(slow[0].Verdict.String()+" "+slow[0].Reason, cmp.Or(want, tt.verdict)) {
+				t.Errorf("%+v", slow)
 			}
 		})
 	}

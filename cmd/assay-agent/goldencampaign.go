@@ -21,7 +21,7 @@ func newGoldenCampaign() *cobra.Command {
 	var without []string
 	var asJSON bool
 	var class, out string
-	var each bool
+	var each, others bool
 	var clean int
 	var gate gateFlags
 	c := &cobra.Command{
@@ -61,7 +61,7 @@ func newGoldenCampaign() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
-			o.Each = each
+			o.Each, o.Others = each, others
 			lines, err := runCampaign(c, faults, o, out)
 			if err != nil {
 				return err
@@ -75,11 +75,12 @@ func newGoldenCampaign() *cobra.Command {
 				}
 				return nil
 			}
-			return printCampaign(c.OutOrStdout(), lines, each)
+			return printCampaign(c.OutOrStdout(), lines, each, others)
 		},
 	}
 	c.Flags().StringVar(&class, "class", "machine", "`CLASS` of faults: machine, from --faults or --draw; gate, those of committed netlists; or trigger, by operand bits")
 	c.Flags().BoolVar(&each, "leave-one-out", false, "run every kernel on every fault, and say what is lost without each")
+	c.Flags().BoolVar(&others, "others", false, "run stand-ins for gpu-burn, DCGM's diagnostic and memory tests and a NaN scan on the same faults")
 	c.Flags().IntVar(&clean, "clean", 0, "run the suite so `MANY` times without a fault, under hostile scheduling, and count false positives")
 	c.Flags().StringVar(&out, "out", "", "keep the lines in `FILE` as they come, JSON lines")
 	c.Flags().StringSliceVar(&gate.netlists, "netlist", nil, "with --class gate, only these `NETLISTS`")

@@ -78,14 +78,26 @@ func runCampaign(c *cobra.Command, faults []ptxvm.Fault, o campaign.Options, fil
 	return lines, errors.Join(errs...)
 }
 
-func printCampaign(w io.Writer, lines []campaign.Line, lost bool) error {
+func printCampaign(w io.Writer, lines []campaign.Line, lost, others bool) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "KIND\tDETECTED\tMISSED\tSHARE\t95 % FROM\tTO\tLOCATED\tDUE\tBENIGN\tSEEN, BENIGN\tNOT MODELLED\t")
 	for _, s := range campaign.Summarise(lines) {
 		fmt.Fprintf(tw, "%s\t%d\t%d\t%.3f\t%.3f\t%.3f\t%d\t%d\t%d\t%d\t%d\t\n", s.Stratum, s.Detected, s.Missed, s.Rate, s.Low, s.High, s.Located, s.DUE, s.Idle, s.Extra, s.NotModelled)
 	}
-	if err := tw.Flush(); err != nil || !lost {
+	if err := tw.Flush(); err != nil {
 		return err
+	}
+	if others {
+		fmt.Fprintln(tw, "TOOL\tSEEN\tOF\tSHARE\t95 % FROM\tTO\tSEEN AND MISSED BY THE SUITE\t")
+		for _, v := range campaign.Compare(lines) {
+			fmt.Fprintf(tw, "%s\t%d\t%d\t%.3f\t%.3f\t%.3f\t%d\t\n", v.Tool, v.Seen.Found, v.Seen.Of, v.Seen.Rate, v.Seen.Low, v.Seen.High, v.Wins)
+		}
+		if err := tw.Flush(); err != nil {
+			return err
+		}
+	}
+	if !lost {
+		return nil
 	}
 	by := campaign.Lost(lines)
 	var names []string

@@ -40,6 +40,7 @@ type Line struct {
 
 	Workload string   `json:"workload,omitempty"` // the first that the fault corrupts: without one it does not count
 	Shown    []string `json:"shown,omitempty"`    // with Options.Each: all kernels that show it by themselves
+	Others   []string `json:"others,omitempty"`   // with Options.Others: the stand-ins that see it
 	Err      string   `json:"err,omitempty"`
 }
 
@@ -61,6 +62,7 @@ type Options struct {
 	Seed       int
 	SMs        int  // the fault's SM is taken modulo this: all SMs are alike
 	Each       bool // run every kernel on every fault, by itself
+	Others     bool // run the stand-ins for other tools on every fault
 }
 
 // A Runner runs faults. It keeps the parsed kernels.
@@ -69,6 +71,8 @@ type Runner struct {
 	entries map[string]*ptxvm.Entry
 	jobs    []*workload
 	clean   [][]byte // what they give
+	memory  *workload
+	takes   uint64 // nanoseconds of simulated time that the suite takes, with Options.Others
 }
 
 // New makes a runner.
@@ -119,6 +123,12 @@ func (r *Runner) Run(f ptxvm.Fault) (Line, error) {
 	}
 	if err := r.count(f, &l); err != nil {
 		return l, err
+	}
+	if r.o.Others {
+		var err error
+		if l.Others, err = r.standIns(f); err != nil {
+			return l, err
+		}
 	}
 	if r.o.Each {
 		return l, r.each(f, &l)

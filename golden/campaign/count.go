@@ -39,6 +39,26 @@ func (r *Runner) prepare() error {
 		}
 		r.clean = append(r.clean, out)
 	}
+	if !r.o.Others {
+		return nil
+	}
+	more, err := loadPrograms([]string{"dcgm_memory"}, r.o.SMs)
+	if err != nil {
+		return err
+	}
+	r.memory = more[0]
+	d := r.device(ptxvm.Fault{})
+	begun := d.Now()
+	for i, id := range r.o.Kernels {
+		k, _ := kernels.Lookup(id)
+		if k.MinCC > r.o.Capability {
+			continue
+		}
+		if _, err := r.launch(d, k, uint32(i+1), r.o.Size.Steps(k)); err != nil {
+			return err
+		}
+	}
+	r.takes = d.Now() - begun
 	return nil
 }
 

@@ -31,8 +31,12 @@ type workload struct {
 }
 
 func loadWorkloads(sms int) ([]*workload, error) {
+	return loadPrograms(Workloads, sms)
+}
+
+func loadPrograms(names []string, sms int) ([]*workload, error) {
 	var out []*workload
-	for i, name := range Workloads {
+	for i, name := range names {
 		src, err := workloadFiles.ReadFile("workloads/" + name + ".ptx")
 		if err != nil {
 			return nil, err

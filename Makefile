@@ -27,7 +27,7 @@ STAMP := -X main.version=$(VERSION)
 SUM     := $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
 TIMEOUT := 40m
 
-.PHONY: all deps deps-build demo test test-fast lint fuzz bench soak soak-scheduler install clean help golden-generate sass-gate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
+.PHONY: all deps deps-build demo test test-fast lint fuzz bench bench-slurm soak soak-scheduler install clean help golden-generate sass-gate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
 
 ## all: the four programs in bin/, and the simulated NVML, CUDA driver and DCGM in bin/sim/
 all: bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
@@ -83,6 +83,10 @@ fuzz: | deps-build
 ## bench: the figures of packaging/docs/benchmarks.md
 bench: deps all
 	@.ci/bench
+
+## bench-slurm: gangs a second on 10,000 nodes, beside a real slurmctld on the same tree
+bench-slurm: deps
+	@packaging/bench/slurm.sh
 
 ## soak: all tests SOAKRUNS (3) times over, shuffled, under the race detector; then the scheduler's proofs in full, which take a day
 soak: deps all

@@ -74,12 +74,12 @@ func (e *entrance) settle(t *tx) {
 
 // admit refuses n jobs like j together, if the rules do.
 func (e *entrance) admit(t *tx, j job, n int) error {
-	if e.door == nil {
-		return &refusedError{"the rules of this fleet have a fault", "`assay account load` says which"}
-	}
 	if m := (rules.Member{Account: j.Account, User: j.User}); !e.members[m] {
 		*e = *newEntrance(t.base, []rules.Member{m})
 		e.members[m] = true
+	}
+	if e.door == nil {
+		return &refusedError{"the rules of this fleet have a fault", "`assay account load` says which"}
 	}
 	if !e.limited {
 		return refusedBy(e.door.Refuse(j.Queue))

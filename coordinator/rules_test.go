@@ -93,6 +93,17 @@ func TestRulesHold(t *testing.T) {
 	}
 }
 
+// Root, who is a user like others though the tree's root has his name, may submit.
+func TestRootSubmits(t *testing.T) {
+	s := gangSite(t, "gpu001")
+	playRanks(s, []string{"gpu001"}, patient)
+	j, err := s.submitAs("root", wire.JobAsk{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.await(j.ID, "its start", inState(jobRunning))
+}
+
 // A maintenance window keeps jobs off that would run into it; a reservation lets in those that name it.
 func TestReservationsHold(t *testing.T) {
 	s := gangSite(t, "gpu001", "gpu002")

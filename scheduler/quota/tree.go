@@ -64,7 +64,7 @@ func NewTree(specs []Spec) (*Tree, error) {
 	t := &Tree{names: map[string]ID{"root": Root}, entries: []entry{{Spec: Spec{Name: "root", Shares: 1, Nominal: None(), Borrow: None(), Lend: None()}, parent: -1, fairParent: -1}}}
 	var faults []error
 	for _, s := range specs {
-		if s.Name == "root" {
+		if s.Name == "root" && !s.User { // a user may be called so too
 			t.entries[Root].Spec = s
 			continue
 		}

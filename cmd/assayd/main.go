@@ -62,7 +62,7 @@ func root() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	cmd.AddCommand(serveCommand(), configCommand(), demoCommand())
+	cmd.AddCommand(serveCommand(), configCommand(), demoCommand(), migrateCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {

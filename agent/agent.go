@@ -61,6 +61,7 @@ type Config struct {
 	Clock    func() time.Duration   // CLOCK_BOOTTIME
 	Prober   Prober
 	Asides   []Aside            // what is read beside the snapshot
+	Golden   Tester             // nil: no golden kernel runs for a prolog
 	Events   <-chan DriverEvent // XIDs by another way than the kernel log; nil: there is none
 	Kernel   KernelLog          // nil: no kernel log is read, and every suite is Unknown in it
 	Tree     aer.Tree           // the PCI tree; the zero value attributes errors of ports to no GPU
@@ -113,9 +114,10 @@ type Agent struct {
 	held        *Held
 	tombstone   *Tombstone
 	contact     *time.Duration
-	contactOn   time.Duration   // boot clock of the contact that is on disk
-	fleet       policy.Policy   // as the control plane sent it
-	resolvedFor policy.Hardware // for which policy was made of fleet
+	contactOn   time.Duration           // boot clock of the contact that is on disk
+	fleet       policy.Policy           // as the control plane sent it
+	resolvedFor policy.Hardware         // for which policy was made of fleet
+	suites      map[checks.Level]string // the digest of each level's suite under policy and with this program's golden kernels
 	seen        *Seen
 	last        *catalog.Snapshot
 	lastFound   []checks.Finding   // of the last snapshot, in run order
@@ -233,6 +235,12 @@ func (a *Agent) resolve(h policy.Hardware) {
 	a.policy.Store(&p)
 	if a.cfg.OnPolicy != nil {
 		a.cfg.OnPolicy(p)
+	}
+	// Without what the fleet has learned: that may change from hour to hour, and a pass means the same.
+	plain := a.fleet.ForNode(a.cfg.Node, h, policy.Set{})
+	a.suites = map[checks.Level]string{}
+	for l := checks.QuickMIG; l <= checks.Intake; l++ {
+		a.suites[l] = catalog.Digest(l, plain)
 	}
 	a.window = NewWindow(p.Agent.IncidentGap.D(), p.Agent.IncidentCause.D())
 }

@@ -143,7 +143,10 @@ func (a *Agent) report(why checks.Why, res SuiteResult, fs []checks.Finding) che
 		Tested: res.Tested, NotTested: res.NotTested, Inventory: a.inventory,
 	}
 	if why == checks.WhyProlog || why == checks.WhyScreen {
-		r.Suite = res.Level
+		r.Suite, r.Digest = res.Level, a.suites[res.Level]
+		if a.held != nil && a.held.stale(a.state()) {
+			r.Stale = a.held.Serial
+		}
 	}
 	r.Observed = a.onlyObserved(fs)
 	return r
@@ -216,8 +219,11 @@ func (a *Agent) state() State {
 	s := State{
 		Now: a.cfg.Clock(), BootID: a.bootID, Driver: a.inventory.Driver, Known: a.known, Managed: a.desired.Managed,
 		Node: a.desired.State, Marks: a.desired.Marks, Policy: *a.policy.Load(), Held: a.held, Tombstone: a.tombstone,
-		Snapshot: a.seen, Contact: a.contact, GPUs: a.inventory.GPUs,
+		Snapshot: a.seen, Contact: a.contact, Golden: a.goldenAlive(), GPUs: a.inventory.GPUs,
 		Kernel: KernelState{Records: a.read.Load(), Lost: a.lost, LostAt: a.lostAt, Err: a.kernelErr},
+	}
+	if a.held != nil {
+		s.Suite = a.suites[a.held.Level]
 	}
 	if e := a.expected(); e != nil && len(e.GPUs) > 0 {
 		s.GPUs = e.GPUs

@@ -92,6 +92,8 @@ func (s State) fast(uuids []string) (bool, string) {
 	}
 	h := s.Policy.Hooks
 	switch {
+	case s.Golden > 0:
+		return false, fmt.Sprintf("%d golden children have not ended", s.Golden)
 	case s.Snapshot == nil:
 		return false, "no snapshot yet"
 	case !s.Snapshot.Clean:

@@ -48,6 +48,11 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second))
 }
 
+// stale reports whether the certificate is of another suite than one of its level is now: it is then Unknown, not void.
+func (h *Held) stale(s State) bool {
+	return s.Suite != "" && h.Suite != "" && h.Suite != s.Suite
+}
+
 // holds reports whether the certificate lets a job on the GPUs uuids pass, and if not, why.
 func (h *Held) holds(s State, uuids []string) (bool, string) {
 	switch {
@@ -61,6 +66,8 @@ func (h *Held) holds(s State, uuids []string) (bool, string) {
 		return false, fmt.Sprintf("certificate %d is suspended", h.Serial)
 	case h.Untrusted != "":
 		return false, fmt.Sprintf("certificate %d proves nothing: %s", h.Serial, h.Untrusted)
+	case h.stale(s):
+		return false, fmt.Sprintf("certificate %d is of another suite than what would be tested now", h.Serial)
 	case s.Now >= h.GraceUntil:
 		return false, fmt.Sprintf("certificate %d has expired, grace included", h.Serial)
 	case s.Tombstone.Covers(h.Serial):

@@ -56,6 +56,7 @@ func (a *Agent) Hook(ctx context.Context, r HookRequest) Reply {
 
 // prolog decides about a job's start, gathering evidence as Decide asks for it.
 func (a *Agent) prolog(ctx context.Context, r HookRequest) Decision {
+	a.clearGolden(ctx)
 	for {
 		var d Decision
 		var p policy.Policy
@@ -94,12 +95,16 @@ func (a *Agent) prolog(ctx context.Context, r HookRequest) Decision {
 func (a *Agent) prologSuite(ctx context.Context, r HookRequest, budget time.Duration) (*SuiteResult, error) {
 	sctx, cancel := context.WithTimeoutCause(ctx, budget, fmt.Errorf("the quick suite did not end within its %s", budget))
 	defer cancel()
-	snap, err := a.flights.fresh(sctx)
+	fresh := a.prologGolden(sctx, r, budget)
+	if len(fresh) > 0 {
+		a.keepScreen() // should a case come of it, this is its evidence
+	}
+	snap, err := a.flights.fresh(sctx) // of after the kernels have run
 	a.awaitKernel(sctx)
 	var res SuiteResult
 	cerr := a.call(ctx, func() {
 		aside, _ := a.knownAside()
-		res = a.judge(checks.Quick, snap, err, a.kernel.Open, aside)
+		res = a.judge(checks.Quick, snap, err, a.kernel.Open, withGolden(aside, fresh))
 		a.takeIn(res)
 		a.noteTold(res.Findings)
 		a.burySafely(res.Findings)

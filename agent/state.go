@@ -21,11 +21,13 @@ type State struct {
 	Marks   []string // its marks
 	Policy  policy.Policy
 
+	Suite     string     // digest of what a suite of its level is now; empty: not known
 	Held      *Held      // the certificate at hand; nil: none
 	Tombstone *Tombstone // nil: none
 	Snapshot  *Seen      // the last snapshot; nil: none yet in this run
 	Kernel    KernelState
 	Contact   *time.Duration // when the control plane was last heard; nil: not in this boot
+	Golden    int            // golden children that have not ended
 	GPUs      []checks.GPU   // what the node should have, by enrolment or by the last snapshot: maps index to UUID
 }
 

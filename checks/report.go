@@ -98,6 +98,8 @@ type Report struct {
 	Findings  []Finding `json:"findings"`
 	Tested    []string  `json:"tested,omitempty"`     // check ids that gave Pass, Fail or NotApplicable
 	NotTested []string  `json:"not_tested,omitempty"` // check ids of the suite that gave no answer
+	Digest    string    `json:"digest,omitempty"`     // of the suite, with the golden kernels that this program runs in it
+	Stale     uint64    `json:"stale,omitempty"`      // serial of the certificate at hand when that is of another suite: it proves nothing
 	Inventory Inventory `json:"inventory"`
 	Observed  bool      `json:"observed,omitempty"` // made in observe mode: says what would have been done
 }

@@ -86,7 +86,7 @@ func TestPermits(t *testing.T) {
 		{"quarantined under somebody else's drain", lifecycle.Node{Name: "a", State: lifecycle.Quarantined}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, why := permits(tt.n, noon)
+			got, why := permits(tt.n, noon, true)
 			if got != tt.want {
 				t.Errorf("granted %v (%s), want %v", got, why, tt.want)
 			}

@@ -38,7 +38,7 @@ func (l *lead) permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswe
 	n, now := l.st.nodes[ask.Node], leaderNow(l.st)
 	p := l.st.policyOf(n)
 	l.mu.RUnlock()
-	granted, why := permits(n, now)
+	granted, why := permits(n, now, l.cfg.Slurm != nil)
 	if !granted {
 		if n.Marked(lifecycle.MarkHeldBack, now) {
 			l.metrics.GuardRefused("refuse")
@@ -53,7 +53,7 @@ func (l *lead) permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswe
 	}
 	// How the drain ended is in the node: one that Slurm refused stands nowhere.
 	n = l.node(ask.Node)
-	if granted, why := permits(n, now); !granted || n.DrainPending {
+	if granted, why := permits(n, now, l.cfg.Slurm != nil); !granted || n.DrainPending {
 		return wire.PermitAnswer{Reason: cmp.Or(why, "our drain does not stand in Slurm")}, nil
 	}
 	answer := wire.PermitAnswer{Granted: true, Reason: lifecycle.Reason(n)}
@@ -70,14 +70,14 @@ func (l *lead) permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswe
 }
 
 // permits decides from the node's state after its report: a node that we have taken, or are taking, may turn the job away.
-func permits(n lifecycle.Node, at time.Time) (granted bool, why string) {
+func permits(n lifecycle.Node, at time.Time, slurm bool) (granted bool, why string) {
 	switch {
 	case n.Name == "":
 		return false, "not enrolled"
 	case n.Marked(lifecycle.MarkOverridden, at):
 		return false, "overridden: a person resumed this node; its hook passes and counts"
-	case n.DrainedByUs:
-		return true, ""
+	case n.DrainedByUs, !slurm && n.Case != nil && n.Case.Out:
+		return true, "" // without Slurm a node that is out for a case is drained nowhere else
 	case n.Marked(lifecycle.MarkHeldBack, at):
 		return false, "held_back: the guard has no room for this node; see `assay guard show`"
 	case n.State == lifecycle.Withheld:

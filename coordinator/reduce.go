@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -44,7 +45,7 @@ func reduce(r checks.Report, ownGPU bool, p policy.Policy, at time.Time) []lifec
 	if r.Suite != checks.NoLevel {
 		evs = append(evs, lifecycle.Screened{
 			At: when, Screen: r.Screen, Why: r.Why, Level: r.Suite, Verdict: r.Verdict,
-			Tested: r.Tested, NotTested: r.NotTested, Suite: catalog.Digest(r.Suite, p),
+			Tested: r.Tested, NotTested: r.NotTested, Suite: cmp.Or(r.Digest, catalog.Digest(r.Suite, p)), Stale: int(r.Stale),
 			Inventory: r.Inventory, Findings: slices.Concat(hard, soft),
 		})
 	}

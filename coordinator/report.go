@@ -97,7 +97,7 @@ func (t *tx) turnedAway(r checks.Report) {
 		return
 	}
 	if n, _ := t.node(r.Node); n.Name != "" {
-		if granted, _ := permits(n, t.now); granted {
+		if granted, _ := permits(n, t.now, t.env.slurm); granted {
 			t.refuse(r.Node, *r.Job)
 		}
 	}

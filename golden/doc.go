@@ -54,13 +54,16 @@ func KernelDigest(k kernels.Kernel) string {
 	return hex.EncodeToString(h[:16])
 }
 
-// SuiteDigest names what a suite runs: the code of its kernels and copies, in order, and the sizes and seeds.
+// SuiteDigest names what a suite runs: the code of its kernels and copies, in order, the sizes, and the goldens of every seed.
 func SuiteDigest(s Suite, size Size) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %d %d\n", s.Name, size.Name, size.Threads, size.divide)
 	for _, id := range s.Kernels {
 		k, _ := kernels.Lookup(id)
 		fmt.Fprintf(h, "%s %s %d\n", id, KernelDigest(k), size.Steps(k))
+		for seed := range Seeds {
+			fmt.Fprintf(h, "%s\n", digests[digestKey{id, size.Name, seed}])
+		}
 	}
 	for _, id := range s.Copies {
 		c, _ := LookupCopy(id)

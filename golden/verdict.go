@@ -28,6 +28,8 @@ type Verdict struct {
 	SM       int     // of the worst mismatch, -1 when none
 	Kernel   string  // likewise
 	Where    *Origin // likewise; nil when not localised
+	Wrong    []int   // SMs that gave a wrong result, in order; a rerun counts as well
+	Evidence string  // of the worst mismatch: what it was, as name=value words, with the replay
 	Verified int     // blocks whose every word was checked and right
 	Blocks   int     // how many there should have been: SMs times stages
 	Copied   int     // copies whose every byte was checked and right
@@ -57,23 +59,30 @@ func Judge(r Result, grades Grades) Verdict {
 			gaps = append(gaps, fmt.Sprintf("%s: %s", s.Kernel, why))
 		}
 		grade := grades.Of(s.Digest, r.GPU.Capability)
-		wrong := func(sm int, where *Origin, reason string) {
+		wrong := func(sm int, where *Origin, reason, seen string) {
 			hard := grade == Prod && s.Reproduced(sm) >= Reruns
 			if v.Outcome != Wrong || hard && !v.Hard || hard == v.Hard && grade > v.Grade {
-				v.Outcome, v.Grade, v.Hard, v.SM, v.Kernel, v.Where, v.Reason = Wrong, grade, hard, sm, s.Kernel, where, reason
+				v.Outcome, v.Grade, v.Hard, v.SM, v.Kernel, v.Where, v.Reason, v.Evidence = Wrong, grade, hard, sm, s.Kernel, where, reason, seen
 			}
 		}
 		if s.Copy != nil && s.Copy.Wrong != nil && s.Copy.Wrong.Reread && s.Copy.Wrong.Inputs {
-			wrong(NoSM, nil, s.describeCopy())
+			wrong(NoSM, nil, s.describeCopy(), "kernel="+s.Kernel)
 		}
 		for _, m := range s.SMs {
 			if m.Mismatch != nil && m.Mismatch.Reread && m.Mismatch.Inputs {
-				wrong(m.SM, m.Mismatch.Where, s.describe(m))
+				v.wrong(m.SM, s)
+				wrong(m.SM, m.Mismatch.Where, s.describe(m), evidence(r, s, m))
 			}
 		}
 	}
 	switch {
 	case v.Outcome == Wrong:
+		switch v.Scope() {
+		case ScopeTPC:
+			v.Reason += fmt.Sprintf("; both SMs of TPC %d were wrong", v.SM/2)
+		case ScopeGPU:
+			v.Reason += fmt.Sprintf("; %d of %d SMs were wrong: not one SM, but what they share", len(v.Wrong), r.GPU.SMs)
+		}
 	case r.Err != "":
 		v.Reason = r.Err
 	case len(gaps) > 0:
@@ -98,6 +107,67 @@ func (v Verdict) counted() string {
 		return fmt.Sprintf("%d of %d copies verified", v.Copied, v.Copies)
 	}
 	return fmt.Sprintf("%d of %d blocks and %d of %d copies verified", v.Verified, v.Blocks, v.Copied, v.Copies)
+}
+
+// wrong notes an SM that was wrong, and those that were in the reruns after it.
+func (v *Verdict) wrong(sm int, s Stage) {
+	v.Wrong = append(v.Wrong, sm)
+	for _, r := range s.Retests {
+		v.Wrong = append(v.Wrong, r.Wrong...)
+	}
+	slices.Sort(v.Wrong)
+	v.Wrong = slices.Compact(v.Wrong)
+}
+
+// A Scope is how much of a GPU a wrong result speaks against.
+type Scope string
+
+const (
+	ScopeSM  Scope = "sm"  // one SM, over seeds and blocks
+	ScopeTPC Scope = "tpc" // the two SMs of a TPC, which share what is around them
+	ScopeGPU Scope = "gpu" // more: L2, memory, clocks, or the driver
+)
+
+// Scope says what is suspect. Source: the table of the reference on localisation; an SM number halved is its TPC, by inference.
+func (v Verdict) Scope() Scope {
+	switch n := len(v.Wrong); {
+	case n <= 1:
+		return ScopeSM
+	case n == 2 && v.Wrong[0]/2 == v.Wrong[1]/2:
+		return ScopeTPC
+	}
+	return ScopeGPU
+}
+
+// evidence is a mismatch as name=value words.
+func evidence(r Result, s Stage, m SM) string {
+	same, others, wrongOthers := 0, 0, 0
+	for _, t := range s.Retests {
+		if t.Seed == s.Seed {
+			same++
+		} else if others++; slices.Contains(t.Wrong, m.SM) {
+			wrongOthers++
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "kernel=%s code=%s seed=%d sm=%d tpc=%d words=%d/%d again=%d/%d other_seeds=%d/%d output=%s",
+		s.Kernel, s.Digest, s.Seed, m.SM, m.SM/2, m.Mismatch.Words, s.Words, s.Reproduced(m.SM), same, wrongOthers, others, m.Mismatch.Digest)
+	if o := m.Mismatch.Where; o != nil {
+		fmt.Fprintf(&b, " step=%d part=%d lane=%d word=%d expected=%08x got=%08x operands=%s", o.Step, o.Partition, o.Lane, o.Word, o.Expected, o.Got, words(o.Operands))
+		if o.Stuck != nil {
+			fmt.Fprintf(&b, " unit=%s bit=%d stuck=%d lanes=%s", o.Stuck.Unit, o.Stuck.Bit, o.Stuck.At, o.Stuck.Lane)
+		}
+	}
+	fmt.Fprintf(&b, " replay=%s", ReplayOf(r, s, m))
+	return b.String()
+}
+
+func words(ws []uint32) string {
+	var out []string
+	for _, w := range ws {
+		out = append(out, fmt.Sprintf("%08x", w))
+	}
+	return strings.Join(out, ":")
 }
 
 func first(s []string, n int) []string {

@@ -17,7 +17,7 @@ type Beside struct {
 	Health *HealthRead         `json:"dcgm_health,omitempty"`
 	Diag   *DiagRead           `json:"dcgm_diag,omitempty"` // of the last screen that ran one
 	User   map[string]UserRead `json:"user,omitempty"`      // by name, without user/
-	Golden *GoldenRead         `json:"golden,omitempty"`    // of the last screen that ran one
+	Golden *GoldenRead         `json:"golden,omitempty"`    // of each GPU's last run that counts
 }
 
 // A HealthRead is what DCGM's health watches said.
@@ -55,11 +55,23 @@ type UserRead struct {
 	Outcome user.Outcome `json:"outcome"`
 }
 
-// A GoldenRead is what one screen's golden runs said.
+// A GoldenRead is what golden runs said.
 type GoldenRead struct {
-	At      time.Time              `json:"at"`      // when they ended
+	At      time.Time              `json:"at"`      // when the last of them ended
 	GPUs    []checks.GPU           `json:"gpus"`    // that were to run
 	Results map[string]sdc.Reading `json:"results"` // by UUID
+}
+
+// A GoldenAsk is what golden kernels to run.
+type GoldenAsk struct {
+	Suite   string
+	GPUs    []checks.GPU
+	Kernels []string      // only these; nil: all of the suite
+	First   []string      // kernels that once caught a device
+	Seed    int           // the first seed; below 0: at random
+	Within  time.Duration // that the run may take
+	For     time.Duration // that it is to last
+	Leave   time.Duration // how long a child that was told to stop is waited for; 0: to its end
 }
 
 // Empty reports whether nothing was read.
@@ -108,7 +120,7 @@ func JudgeBeside(b Beside, screen checks.Level, known checks.Inventory, p policy
 			add(JudgeUser(name, b.User[name].Outcome, known, p), b.User[name].At, u.Screen)
 		}
 	}
-	if g := b.Golden; g != nil && p.Golden.Screen {
+	if g := b.Golden; g != nil && p.Golden.Runs() {
 		known.GPUs = g.GPUs
 		add(JudgeSDC(g.Results, g.At, known, p), g.At, true)
 		// A quick screen measures it where it has the time.

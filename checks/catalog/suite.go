@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/checks/sdc"
 )
 
 // Suite gives the ids of the checks whose pass earns a level, in run order; none for NoLevel.
@@ -41,8 +42,9 @@ func Coverage(level checks.Level, fs []checks.Finding) (tested, notTested []stri
 	return tested, notTested
 }
 
-// Digest names a suite as it is under a policy: its checks, their revisions, modes and thresholds. It changes when, and
-// only when, a pass would mean something else; other parts of the policy leave it alone.
+// Digest names a suite as it is under a policy: its checks, their revisions, modes and thresholds, and where golden kernels
+// run their code, sizes and goldens. It changes when, and only when, a pass would mean something else; other parts of the
+// policy leave it alone.
 func Digest(level checks.Level, p policy.Policy) string {
 	type entry struct {
 		ID         string
@@ -53,7 +55,11 @@ func Digest(level checks.Level, p policy.Policy) string {
 	suite := struct {
 		Level  string
 		Checks []entry
+		Golden string `json:",omitempty"`
 	}{Level: level.String()}
+	if runs(p, sdc.ID) {
+		suite.Golden = sdc.Suite(level, p.Golden)
+	}
 	for _, id := range Suite(level) {
 		c, _ := Lookup(id)
 		e := entry{ID: id, Revision: c.Revision, Off: !runs(p, id), Thresholds: map[string]any{}}

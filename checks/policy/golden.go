@@ -8,12 +8,17 @@ import (
 // Golden says when golden kernels run and which of their mismatches count.
 type Golden struct {
 	Screen         bool           `json:"screen" yaml:"screen"`                   // screens run a suite: prolog for quick and standard, soak and intake for their own levels
+	Prolog         bool           `json:"prolog" yaml:"prolog"`                   // so does the quick suite of a prolog that the certificate alone does not let pass
 	Size           string         `json:"size" yaml:"size"`                       // full; reduced is for simulated GPUs
 	Within         Duration       `json:"within" yaml:"within"`                   // a prolog suite may take this long
+	SoakFor        Duration       `json:"soak_for" yaml:"soak_for"`               // a soak goes on for so long; 0: once through all seeds
 	NoLibrary      string         `json:"no_library" yaml:"no_library"`           // a node without libcuda.so.1: "unknown", or "not_applicable"
 	TrustSimulated bool           `json:"trust_simulated" yaml:"trust_simulated"` // kernels count as of grade prod on simulated GPUs, and only there
 	Records        []GoldenRecord `json:"records,omitempty" yaml:"records"`       // the site's own evidence for a grade
 }
+
+// Runs reports whether golden kernels run at all.
+func (g Golden) Runs() bool { return g.Screen || g.Prolog }
 
 // A GoldenRecord is a site's record of bit-equal runs of one kernel on healthy GPUs of one compute capability. With at least
 // 3 GPUs in 2 nodes, 10,000 runs, cold and hot, and a name, it makes a mismatch of that kernel a fault there.
@@ -28,15 +33,19 @@ type GoldenRecord struct {
 	By         string `json:"by" yaml:"by"` // who stands for it, and where the runs are kept
 }
 
-// The time is that of the prolog's quick suite, which slurmd bounds at 20 s.
+// The time is that of the prolog's quick suite, which slurmd bounds at 20 s. A soak of an hour is the least that lets a GPU
+// that computed wrong numbers back in: a defect that shows once in a hundred runs passes three reruns 97 times of a hundred.
 func defaultGolden() Golden {
-	return Golden{Size: "full", Within: Duration(14 * time.Second), NoLibrary: "not_applicable"}
+	return Golden{
+		Size: "full", Within: Duration(14 * time.Second), NoLibrary: "not_applicable", SoakFor: hour,
+	}
 }
 
 func (v *validator) golden(g Golden) {
 	oneOf(v, "golden.size", g.Size, "full", "reduced")
 	oneOf(v, "golden.no_library", g.NoLibrary, "unknown", "not_applicable")
 	v.within("golden.within", g.Within, time.Second, time.Hour)
+	v.within("golden.soak_for", g.SoakFor, 0, 8*time.Hour)
 	for i, r := range g.Records {
 		path := fmt.Sprintf("golden.records[%d]", i)
 		if len(r.Kernel) != 32 {

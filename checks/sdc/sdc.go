@@ -20,8 +20,9 @@ const ID = "sdc"
 
 // A Reading is what a run said of one GPU, or why there was none.
 type Reading struct {
-	Have   checks.Availability `json:"have"`          // NotSupported: there is no CUDA driver library
-	Err    string              `json:"err,omitempty"` // why Have is not Read
+	Have   checks.Availability `json:"have"`            // NotSupported: there is no CUDA driver library
+	Err    string              `json:"err,omitempty"`   // why Have is not Read
+	Stuck  bool                `json:"stuck,omitempty"` // its child lives on after SIGKILL: the driver holds it
 	Result golden.Result       `json:"result"`
 }
 
@@ -39,9 +40,44 @@ func Grades(p policy.Golden, simulated bool) golden.Grades {
 	return g
 }
 
+// Together looks at the findings of all GPUs of a node that ran. When each of two or more computed wrong numbers it is nothing
+// of theirs: the CPU, the host's memory, the driver or a fault of ours, and the node is to be drained rather than its GPUs
+// blamed. Findings that nothing may act on are left as they are.
+func Together(node string, fs []checks.Finding) []checks.Finding {
+	wrong, ran := 0, 0
+	for _, f := range fs {
+		if f.Verdict == checks.Pass || f.Subject.GPUUUID != "" && f.Action == checks.Drain {
+			ran++
+		}
+		if f.Subject.GPUUUID != "" && f.Verdict == checks.Fail && f.Action == checks.Drain {
+			wrong++
+		}
+	}
+	if wrong < 2 || wrong != ran {
+		return fs
+	}
+	all := checks.Finding{
+		Check: ID, Subject: checks.Subject{Kind: checks.KindNode, Node: node}, Verdict: checks.Fail, Action: checks.Drain, At: fs[0].At,
+		Reason: fmt.Sprintf("all %d GPUs that ran gave wrong results: the CPU, the host's memory, the driver, or a fault of ours", wrong),
+	}
+	out := []checks.Finding{all}
+	for _, f := range fs {
+		if f.Subject.GPUUUID != "" && f.Verdict == checks.Fail && f.Action == checks.Drain {
+			f.Verdict, f.Action, f.Hard = checks.Unknown, checks.Watch, false
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 // Judge turns a reading into a finding. It does no I/O.
 func Judge(gpu checks.GPU, r Reading, p policy.Golden) checks.Finding {
 	f := checks.Finding{Check: ID, Subject: gpu.Subject()}
+	if r.Stuck {
+		f.Verdict, f.Action, f.Hard = checks.Fail, checks.Reboot, true
+		f.Reason = r.Err
+		return f
+	}
 	switch r.Have {
 	case checks.Read:
 	case checks.NotSupported:
@@ -67,14 +103,42 @@ func Judge(gpu checks.GPU, r Reading, p policy.Golden) checks.Finding {
 	case v.Outcome == golden.Verified:
 		f.Verdict = checks.Pass
 	case v.Outcome == golden.Wrong:
-		if sm := v.SM; sm != golden.NoSM { // a wrong copy is the whole GPU's
+		if sm := v.SM; sm != golden.NoSM && v.Scope() != golden.ScopeGPU { // a wrong copy is the whole GPU's
 			f.Subject.Kind, f.Subject.SM = checks.KindSM, &sm
 		}
 		f.Action = checks.Watch
-		f.Evidence += fmt.Sprintf(" kernel=%s grade=%s", v.Kernel, v.Grade)
+		f.Evidence += fmt.Sprintf(" grade=%s scope=%s %s", v.Grade, v.Scope(), v.Evidence)
 		if v.Grade == golden.Prod {
 			f.Verdict, f.Action, f.Hard = checks.Fail, checks.Drain, v.Hard
 		}
 	}
 	return f
+}
+
+// Suite names what golden kernels run in a suite of that level, and how much of it: their code, goldens and sizes. Empty when
+// none do.
+func Suite(level checks.Level, p policy.Golden) string {
+	if level == checks.NoLevel || !p.Runs() {
+		return ""
+	}
+	s, err := golden.LookupSuite(SuiteOf(level))
+	if err != nil {
+		return "" // there is one for every level; a test holds them together
+	}
+	size, err := golden.SizeOf(p.Size)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s screen=%t prolog=%t", golden.SuiteDigest(s, size), p.Screen, p.Prolog)
+}
+
+// SuiteOf is the golden suite that a screen of a level runs.
+func SuiteOf(level checks.Level) string {
+	switch level {
+	case checks.Soak:
+		return "soak"
+	case checks.Intake:
+		return "intake"
+	}
+	return "prolog"
 }

@@ -26,8 +26,7 @@ type hardware struct {
 	dcgm   *dcgm.Prober
 	kernel agent.KernelLog // nil when it could not be opened
 	log    *kmsg.Reader    // the same; nil likewise
-	cuda   string          // the CUDA driver library
-	sysfs  string          // where sysfs is mounted
+	golden *golden.Runner  // runs golden kernels, for screens and prologs
 	dump   func(context.Context) ([]agent.KernelRecord, error)
 	events <-chan agent.DriverEvent // nil for a check by hand, which waits for nothing
 	tree   aer.Tree                 // empty when sysfs does not show it: errors of ports are then attributed to no GPU
@@ -55,7 +54,7 @@ func openHardware(cfg config, remember bool, log *slog.Logger) (*hardware, error
 		return nil, err
 	}
 	p := newNodeProber(cfg, s, remember, log)
-	hw := &hardware{prober: p, dcgm: newDCGM(cfg), cuda: cfg.CUDALibrary, sysfs: cfg.Sysfs, dump: dumpKernel(cfg), log: openKernel(cfg, log), events: events, tree: sysfs.PCITree(cfg.Sysfs)}
+	hw := &hardware{prober: p, dcgm: newDCGM(cfg), golden: golden.New(selfCommand("probe", "golden", "--sysfs", cfg.Sysfs), cfg.CUDALibrary), dump: dumpKernel(cfg), log: openKernel(cfg, log), events: events, tree: sysfs.PCITree(cfg.Sysfs)}
 	if hw.log != nil {
 		hw.kernel = kernelLog{hw.log}
 	}
@@ -67,7 +66,7 @@ const maxEvents = 256
 
 // asides are what is read beside the snapshot.
 func (h *hardware) asides() []agent.Aside {
-	return []agent.Aside{h.dcgm, user.New(selfCommand("probe", "limits")), golden.New(selfCommand("probe", "golden", "--sysfs", h.sysfs), h.cuda)}
+	return []agent.Aside{h.dcgm, user.New(selfCommand("probe", "limits")), h.golden}
 }
 
 func newDCGM(cfg config) *dcgm.Prober {

@@ -45,7 +45,7 @@ func demoCommand() *cobra.Command {
 		Long: `demo starts assayd with an embedded etcd and eight agents on simulated hardware, all of them the real programs, in a
 directory of its own. It enrols the nodes as an administrator would, breaks two of them, and narrates until one is back in
 service and the other waits for a person. A third has faults that no log tells of, a fourth computes wrong numbers while every
-sensor is green. At the end a gang runs around them. It leaves nothing behind, unless --keep is given: then it runs on until
+sensor is green, and is found by the prolog of the next job. At the end a gang runs around them. It leaves nothing behind, unless --keep is given: then it runs on until
 Ctrl-C.`,
 		Example: "  make demo\n  assayd demo --keep",
 		Args:    cobra.NoArgs,
@@ -83,7 +83,7 @@ func demo(ctx, forever context.Context, bin, dir string, keep bool) (err error) 
 	for i := 1; i <= 8; i++ {
 		names = append(names, fmt.Sprintf("gpu%03d", i))
 	}
-	l, err := lab.New(lab.Options{Bin: bin, Dir: dir, Nodes: names, Policy: demoPolicy, Scenario: lab.DefaultScenario(names) + "dcgm: up\n", Control: []string{"--workload-manager", "none", "--fleet", "demo"}})
+	l, err := lab.New(lab.Options{Bin: bin, Dir: dir, Nodes: names, Policy: demoPolicy, Scenario: lab.DefaultScenario(names) + "dcgm: up\n" + smallNodes, Control: []string{"--workload-manager", "none", "--fleet", "demo"}})
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (d *demonstration) bringUp(ctx context.Context) error {
 		return err
 	}
 	d.say("Policy of this demo: guard share 50 %% (default 2 %%), so that four of eight nodes may be out at once.")
-	d.say("Eight nodes of eight simulated H100 each: one-time tokens, then the real agents with mutual TLS.")
+	d.say("Eight nodes of eight simulated H100 each, two of them of two: one-time tokens, then the real agents with mutual TLS.")
 	d.command("assay node enroll gpu[001-008]")
 	if err := d.lab.Enrol(ctx, false, d.names...); err != nil {
 		return err

@@ -61,6 +61,7 @@ type (
 		Tested    []string
 		NotTested []string
 		Suite     string // digest
+		Stale     int    // serial of the certificate that the node holds, when that is of another suite
 		Inventory checks.Inventory
 		Findings  []checks.Finding // the Fails
 	}

@@ -49,6 +49,7 @@ func (e *Screened) fields(c *codec) {
 	c.texts("tested", &e.Tested)
 	c.texts("not_tested", &e.NotTested)
 	c.text("suite", &e.Suite)
+	c.number("stale", &e.Stale)
 	inventoryFields(&e.Inventory, c)
 	groups(c, "finding", &e.Findings, func(f *checks.Finding, in *codec) {
 		findingFields(f, in, checks.Finding{Verdict: checks.Fail})

@@ -189,7 +189,7 @@ func TestAGoForAnUnknownLaunchIsALoss(t *testing.T) {
 func TestAFailedRankEndsTheOthers(t *testing.T) {
 	l := begin(t, &fakeNode{})
 	o := order(t, wire.GangReserve, `#!/bin/sh
-if [ $RANK = 5 ]; then echo broken >&2; exit 3; fi
+if [ $RANK = 5 ]; then until [ -s child ]; do sleep 0.01; done; echo broken >&2; exit 3; fi
 trap '' TERM
 sleep 1000 & echo $! > child; wait
 `)

@@ -56,7 +56,7 @@ var subjects = []subject{
 	{pkg: "cpu", judges: []string{"Judge"}, thresholds: []string{"p.Count", "want"}},
 	{pkg: "processes", judges: []string{"Judge"}, thresholds: []string{"p.Stuck.D()", "p.Killed.D()"}, durations: true},
 	{pkg: "kernel", judges: []string{"Judge"}},
-	{pkg: "nvme", judges: []string{"Judge"}, thresholds: []string{"p.Count", "p.Margin", "p.WatchSpare", "p.WatchUsed", "p.WatchMediaErrors"}},
+	{pkg: "nvme", judges: []string{"Judge"}, thresholds: []string{"p.Count", "p.Margin", "p.FailWarnings", "p.WatchSpare", "p.WatchUsed", "p.WatchMediaErrors"}},
 	{pkg: "timesync", judges: []string{"Judge"}, thresholds: []string{"p.After.D()", "p.MaxError.D()", "p.Require"}, durations: true},
 	{pkg: "sdc", judges: []string{"Judge"}},
 	{pkg: "bandwidth", judges: []string{"Judge"}, thresholds: []string{"p.MinShare", "p.PeerShare", "p.MinGBps"}},

@@ -38,7 +38,7 @@ func required(id, names string, of []checks.Finding, r Reading, p policy.Ports) 
 	for i, x := range r.Ports {
 		switch {
 		case !named(names, x):
-		case x.Up && (x.Rate >= want || want == 0):
+		case x.Up && x.Rate >= want:
 			return checks.Finding{}, false
 		case x.Up:
 			up, unsaid, best = true, unsaid || x.Rate == 0, max(best, x.Rate)

@@ -106,7 +106,7 @@ func (r *Runner) Run(f ptxvm.Fault) (Line, error) {
 		d.SetEnv(env)
 		for i, id := range r.o.Kernels {
 			k, _ := kernels.Lookup(id)
-			if k.MinCC > r.o.Capability {
+			if k.Skip(r.o.Capability) != "" {
 				continue
 			}
 			if err := r.stage(d, f, k, uint32(i+1), &l); err != nil {

@@ -18,6 +18,7 @@ DEV u32 bid() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 DEV u32 smid() { u32 r; asm volatile("mov.u32 %0, %%smid;" : "=r"(r)); return r; }
 DEV u64 clock64() { u64 r; asm volatile("mov.u64 %0, %%clock64;" : "=l"(r)); return r; }
 DEV u64 globaltimer() { u64 r; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(r)); return r; }
+DEV u32 rotl32(u32 x, u32 k) { return __builtin_rotateleft32(x, k); } // in the open, for the compiler and the assembler to place
 DEV u32 rotl(u32 x, u32 k) { u32 r; asm("shf.l.wrap.b32 %0, %1, %1, %2;" : "=r"(r) : "r"(x), "r"(k)); return r; }
 
 // ref.Mix is the same function: the key of one word.
@@ -75,7 +76,10 @@ DEV void finish(u32 *where, u32 slot) {
 
 // KERNEL opens a kernel whose state is WORDS words a thread, held in x; STEP is what one step does, written in terms of x
 // and the step i. One word of it is struck by the canary's mask at its step.
-#define KERNEL(name, WORDS, ...)                                                                          \
+#define KERNEL(name, WORDS, ...) KERNEL_WITH(name, WORDS, , __VA_ARGS__)
+
+// KERNEL_WITH has declarations before the first step.
+#define KERNEL_WITH(name, WORDS, BEFORE, ...)                                                             \
   extern "C" __global__ void __launch_bounds__(1024) name(ARGS) {                                         \
     u32 slot = claimSM(claim, where, slots, want);                                                        \
     if (slot == LOST) return;                                                                             \
@@ -83,11 +87,37 @@ DEV void finish(u32 *where, u32 slot) {
     u32 strike = slot == injectSlot && t == injectThread ? injectStep : 0xFFFFFFFFu;                      \
     _Pragma("unroll") for (u32 w = 0; w < WORDS; w++)                                                     \
       x[w] = in[(slot * WORDS + w) * n + t] ^ mix(slot, w * n + t, launch);                               \
+    BEFORE                                                                                                \
     _Pragma("nounroll") for (u32 i = 0; i < steps; i++) {                                                 \
       __VA_ARGS__                                                                                         \
       x[0] ^= i == strike ? injectMask : 0;                                                               \
     }                                                                                                     \
     _Pragma("unroll") for (u32 w = 0; w < WORDS; w++)                                                     \
       out[(slot * WORDS + w) * n + t] = x[w] ^ mix(slot, w * n + t, launch);                              \
+    finish(where, slot);                                                                                  \
+  }
+
+// REGISTERS is KERNEL for a state that fills the registers. A word's index is counted up from
+// a number that the assembler does not see through: else it would compute the keys of all words first, and keep them.
+#define INDEX(w) if (w) asm volatile("add.u32 %0, %0, %1;" : "+r"(at) : "r"(n)); \
+                 else asm volatile("shfl.sync.idx.b32 %0, %1, %1, 31, 0xffffffff;" : "=r"(at) : "r"(t))
+#define REGISTERS(name, WORDS, ...)                                                                       \
+  extern "C" __global__ void __launch_bounds__(1024) name(ARGS) {                                         \
+    u32 slot = claimSM(claim, where, slots, want);                                                        \
+    if (slot == LOST) return;                                                                             \
+    u32 t = tid(), n = ntid(), x[WORDS], at = 0;                                                          \
+    u32 strike = slot == injectSlot && t == injectThread ? injectStep : 0xFFFFFFFFu;                      \
+    _Pragma("unroll") for (u32 w = 0; w < WORDS; w++) {                                                   \
+      INDEX(w);                                                                                           \
+      x[w] = in[slot * WORDS * n + at] ^ mix(slot, at, launch);                                           \
+    }                                                                                                     \
+    _Pragma("nounroll") for (u32 i = 0; i < steps; i++) {                                                 \
+      __VA_ARGS__                                                                                         \
+      x[0] ^= i == strike ? injectMask : 0;                                                               \
+    }                                                                                                     \
+    _Pragma("unroll") for (u32 w = 0; w < WORDS; w++) {                                                   \
+      INDEX(w);                                                                                           \
+      out[slot * WORDS * n + at] = x[w] ^ mix(slot, at, launch);                                          \
+    }                                                                                                     \
     finish(where, slot);                                                                                  \
   }

@@ -19,8 +19,23 @@ var sassLine = regexp.MustCompile(`(?m)^\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+ )
 
 var branchTarget = regexp.MustCompile(`0x([0-9a-f]+)`)
 
-// StepLoop finds the loop over the steps in the output of cuobjdump -sass: of all loops the one that holds the most of the
-// opcodes that the kernel declares.
+// label is how nvdisasm names a place, and use how it refers to it.
+var (
+	label = regexp.MustCompile(`(?m)^(\.L_x_\d+):\s+/\*([0-9a-f]{4,})\*/`)
+	use   = regexp.MustCompile("`\\((\\.L_x_\\d+)\\)")
+)
+
+// numbered puts addresses for labels, as cuobjdump prints them.
+func numbered(sass string) string {
+	at := map[string]string{}
+	for _, m := range label.FindAllStringSubmatch(sass, -1) {
+		at[m[1]] = "0x" + m[2]
+	}
+	return use.ReplaceAllStringFunc(sass, func(u string) string { return at[u[2:len(u)-1]] })
+}
+
+// StepLoop finds the loop over the steps in the output of nvdisasm -c, or cuobjdump -sass: of all loops the one that holds the
+// most of the opcodes that the kernel declares.
 func StepLoop(sass string, k Kernel, capability int) (Loop, error) {
 	type line struct {
 		at     int
@@ -28,7 +43,7 @@ func StepLoop(sass string, k Kernel, capability int) (Loop, error) {
 		target int // of a branch, else -1
 	}
 	var code []line
-	for _, m := range sassLine.FindAllStringSubmatch(sass, -1) {
+	for _, m := range sassLine.FindAllStringSubmatch(numbered(sass), -1) {
 		at, err := strconv.ParseInt(m[1], 16, 64)
 		if err != nil {
 			return Loop{}, fmt.Errorf("%s: address %q", k.ID, m[1])

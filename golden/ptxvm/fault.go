@@ -10,7 +10,7 @@ type activeFault struct {
 
 // modelled are the units that the machine can break.
 var modelled = map[Unit]bool{
-	imad: true, alu: true, lop3: true, shift: true, fma32: true, fma64: true, fma16: true, tensor16: true, tensorInt8: true, mufu: true, cvt: true,
+	imad: true, alu: true, lop3: true, shift: true, fma32: true, fma64: true, fma16: true, tensor16: true, tensor8: true, tensor64: true, tensorInt8: true, mufu: true, cvt: true,
 	lsuAddr: true, lsuData: true, smem: true, regfile: true, l1Tag: true, l1Data: true, hbm: true, atomicUnit: true, shuffle: true, predicate: true,
 	uniform: true, branch: true, constant: true,
 }

@@ -65,7 +65,7 @@ func TestEveryFlipReachesTheOutput(t *testing.T) {
 	}
 	for _, k := range kernels.All() {
 		u := unitUnderTest(t, k)
-		steps := 12
+		steps := few(t, k, 12)
 		want := ref.Block(k.ID, 5, 32, steps)
 		r := rng{uint64(len(k.ID))}
 		struck := 0
@@ -110,11 +110,7 @@ func TestAnAtomicThatIsDoneTwiceIsSeen(t *testing.T) {
 
 func unitUnderTest(t *testing.T, k kernels.Kernel) string {
 	t.Helper()
-	m, err := Parse(k.Source())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, in := range m.Entries[k.ID].insts {
+	for _, in := range parsed(t, k).insts {
 		if in.full == k.Probe {
 			return in.unit.String()
 		}

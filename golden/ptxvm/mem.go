@@ -22,7 +22,7 @@ func (p *parser) access(in *inst) access {
 	a := access{t: p.lastType(in), cached: true}
 	for _, m := range in.mods {
 		switch m {
-		case "global", "shared", "param":
+		case "global", "shared", "param", "const":
 			a.space = m
 		case "shared::cta":
 			a.space = "shared"
@@ -31,7 +31,7 @@ func (p *parser) access(in *inst) access {
 		case "cg":
 			a.cached = false
 		case "ca", "cs", "lu", "nc", "wb", "wt", "v2", "v4", "gpu", "sys", "cta", "weak":
-		case "local", "const", "cluster", "shared::cluster", "mmio":
+		case "local", "cluster", "shared::cluster", "mmio":
 			p.fail("%s: .%s is not known", in.full, m)
 		}
 	}
@@ -108,6 +108,13 @@ func (w *warp) load(ac *access, addr uint64, n, l int) (v uint64, undef bool) {
 			w.trap("illegal_address", "parameter byte %d", addr)
 		}
 		return get(w.b.run.params[addr:], n), false
+	}
+	if ac.space == "const" {
+		c := w.b.run.entry.mod.consts
+		if addr%uint64(n) != 0 || addr+uint64(n) > uint64(len(c)) || addr > uint64(len(c)) {
+			w.trap("illegal_address", "constant byte %d of %d", addr, len(c))
+		}
+		return get(c[addr:], n), false
 	}
 	shared, off, a := w.space(ac, addr, n, l)
 	if shared {
@@ -232,7 +239,7 @@ func ld(p *parser, in *inst) {
 	p.writes(in, in.args[0])
 	p.reads(in, addr)
 	in.unit, in.width = lsuData, ac.t.bits
-	if ac.space == "param" {
+	if ac.space == "param" || ac.space == "const" {
 		in.unit = constant
 	}
 	ds := []arg{in.args[0]}

@@ -11,7 +11,7 @@ func init() {
 		"add": addSub, "sub": addSub, "mul": mul, "mad": mad, "fma": fma, "div": div, "rem": rem, "neg": neg, "abs": absOp,
 		"min": minMax, "max": minMax, "and": logic, "or": logic, "xor": logic, "not": not, "cnot": not, "lop3": lop3Op,
 		"shl": shl, "shr": shr, "shf": shf, "prmt": prmt, "brev": unary, "popc": unary, "clz": unary, "bfind": unary,
-		"bfe": bfe, "bfi": bfi, "dp4a": dp4a, "sad": sad, "addc": carry, "subc": carry, "madc": carry,
+		"bfe": bfe, "bfi": bfi, "dp4a": dp4a, "sad": sad, "vabsdiff4": vabsdiff4, "addc": carry, "subc": carry, "madc": carry,
 		"setp": setp, "set": setp, "selp": selp, "slct": selp, "mov": mov, "cvt": cvtOp, "cvta": cvta,
 		"sqrt": root, "rcp": root, "rsqrt": approx, "sin": approx, "cos": approx, "lg2": approx, "ex2": approx, "tanh": approx,
 		"ld": ld, "st": st, "ldu": ld, "atom": atom, "red": atom, "membar": fence, "fence": fence,
@@ -359,5 +359,19 @@ func sad(p *parser, in *inst) {
 			x, y = y, x
 		}
 		return (x - y + c) & t.mask()
+	})
+}
+
+// vabsdiff4 is the sum of the differences of four bytes, added to c.
+func vabsdiff4(p *parser, in *inst) {
+	if in.full != "vabsdiff4.u32.u32.u32.add" {
+		p.fail("%s is not known", in.full)
+	}
+	p.set3(in, alu, types["b32"], func(a, b, c uint64) uint64 {
+		for k := 0; k < 32; k += 8 {
+			x, y := a>>k&0xFF, b>>k&0xFF
+			c += max(x, y) - min(x, y)
+		}
+		return c & 0xFFFFFFFF
 	})
 }

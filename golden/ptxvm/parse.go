@@ -12,6 +12,7 @@ type Module struct {
 	Version string // of the PTX language, as "6.3"
 	Target  string // as "sm_70"
 	Entries map[string]*Entry
+	consts  []byte // constant memory
 }
 
 // An Entry is a kernel.
@@ -23,6 +24,7 @@ type Entry struct {
 	MaxThreads int // .maxntid; 0 when there is none
 	insts      []inst
 	regs       int
+	mod        *Module
 	base       int // where dynamic shared memory begins, 0 when the PTX does not name it
 }
 
@@ -50,7 +52,8 @@ type parser struct {
 	labels map[string]int
 	width  []int // of each register, in bits; 1 is a predicate
 
-	externs []string // names of dynamic shared memory
+	externs []string       // names of dynamic shared memory
+	consts  map[string]int // offsets of constants
 }
 
 // Parse reads a PTX module. The error is a *ParseError.
@@ -144,6 +147,8 @@ func (p *parser) top() {
 	case ".visible", ".weak":
 	case ".extern":
 		p.externShared()
+	case ".const":
+		p.constant()
 	case ".entry":
 		p.parseEntry()
 	default:
@@ -153,7 +158,7 @@ func (p *parser) top() {
 }
 
 func (p *parser) parseEntry() {
-	e := &Entry{Name: p.next()}
+	e := &Entry{Name: p.next(), mod: p.mod}
 	if _, twice := p.mod.Entries[e.Name]; twice {
 		p.fail("entry %s: twice", e.Name)
 	}
@@ -312,6 +317,53 @@ func (p *parser) sharedVariable() {
 const dynamicAt = 1024
 
 // externShared reads the name that stands for dynamic shared memory.
+// constant reads a constant array and what it is initialised with.
+func (p *parser) constant() {
+	align := 1
+	if p.accept(".align") {
+		align = p.number()
+	}
+	size := typeOf(p, p.next()).bytes
+	name := p.next()
+	p.want("[")
+	n := p.number()
+	p.want("]")
+	align = max(align, size)
+	if align&(align-1) != 0 || n*size > constRoom {
+		p.fail("constant %s of %d bytes, aligned to %d", name, n*size, align)
+	}
+	b := p.mod.consts
+	for len(b)%align != 0 {
+		b = append(b, 0)
+	}
+	if p.consts == nil {
+		p.consts = map[string]int{}
+	}
+	p.consts[name] = len(b)
+	end := len(b) + n*size
+	if p.accept("=") {
+		p.want("{")
+		for !p.accept("}") {
+			v, ok := literal(p.next())
+			if !ok || len(b)+size > end {
+				p.at--
+				p.fail("constant %s: %q", name, p.peek())
+			}
+			b = append(b, make([]byte, size)...)
+			put(b[len(b)-size:], size, v)
+			p.accept(",")
+		}
+	}
+	p.want(";")
+	if end > constRoom {
+		p.fail("more than %d bytes of constants", constRoom)
+	}
+	p.mod.consts = append(b, make([]byte, end-len(b))...)
+}
+
+// constRoom is how much constant memory a module has. NVIDIA, "PTX ISA", constant state space.
+const constRoom = 64 << 10
+
 func (p *parser) externShared() {
 	p.want(".shared")
 	if p.accept(".align") {
@@ -452,6 +504,9 @@ func (p *parser) operand() arg {
 			return arg{kind: argReg, reg: r}
 		}
 		if off, ok := p.shared[t]; ok {
+			return immediate(uint64(off))
+		}
+		if off, ok := p.consts[t]; ok {
 			return immediate(uint64(off))
 		}
 		if v, ok := literal(t); ok {

@@ -18,6 +18,10 @@ var chains = map[string]chain{
 	"k06b_bfma2":  {4, bfma2},
 	"k07_divsqrt": {4, divsqrt},
 	"k09_cvt":     {4, conversions},
+	"k12_regfile": {44, registers},
+	"k14_icache":  {4, straight},
+	"k14c_const":  {4, constants},
+	"k27_misc":    {4, misc},
 	"k24_branch":  {4, branches},
 }
 
@@ -28,14 +32,24 @@ type warpChain struct {
 }
 
 var warpChains = map[string]warpChain{
-	"k10_shuffle":   {4, runWarps(shuffles)},
-	"k11_smem":      {4, runBlock(shared)},
-	"k13_l1":        {8, runMemory(cached)},
-	"k16_hbm":       {8, runMemory(far)},
-	"k17_atomic":    {4, runBlock(atomics)},
-	"k18_mma_f16":   {10, runMMA(mmaF16)},
-	"k18b_mma_bf16": {10, runMMA(mmaBF16)},
-	"k18i_mma_s8":   {10, runMMA(mmaInt8)},
+	"k10_shuffle":    {4, runWarps(shuffles)},
+	"k10b_redux":     {4, runWarps(reductions)},
+	"k15_l2":         {8, runMemory(slices)},
+	"k18h_mma_f16k8": {10, runMMA(mmaF16k8)},
+	"k18t_mma_tf32":  {10, runMMA(mmaTF32)},
+	"k18j_mma_s8k16": {10, runMMA(mmaInts(intFormat{bits: 8, rows: 8, unsignedB: true}))},
+	"k18q_mma_s4":    {10, runMMA(mmaInts(intFormat{bits: 4, rows: 16}))},
+	"k18x_mma_b1":    {10, runMMA(mmaInts(intFormat{bits: 1, rows: 16}))},
+	"k18d_dmma":      {8, runDouble},
+	"k19_mma_fp8":    {10, runMMA(mmaFP8)},
+	"k26_uniform":    {4, runThreads(uniform)},
+	"k11_smem":       {4, runBlock(shared)},
+	"k13_l1":         {8, runMemory(cached)},
+	"k16_hbm":        {8, runMemory(far)},
+	"k17_atomic":     {4, runBlock(atomics)},
+	"k18_mma_f16":    {10, runMMA(mmaF16)},
+	"k18b_mma_bf16":  {10, runMMA(mmaBF16)},
+	"k18i_mma_s8":    {10, runMMA(mmaInts(intFormat{bits: 8, rows: 16}))},
 }
 
 // Block gives the state of one block after steps steps, word-major, without the key: the golden of every SM.
@@ -77,6 +91,18 @@ func runMMA(step func(x *[10][32]uint32, i uint32, tiles func(*tile))) func(b bl
 		}
 		for w := range x {
 			copy(b.w[w*b.threads+warp*32:][:32], x[w][:])
+		}
+	}
+}
+
+// runThreads is for steps of one thread that need what the steps before have left beside its state.
+func runThreads(run func(x []uint32, steps int)) func(b block, warp, steps int) {
+	return func(b block, warp, steps int) {
+		x := make([]uint32, len(b.w)/b.threads)
+		for t := warp * 32; t < warp*32+32; t++ {
+			b.thread(t, x)
+			run(x, steps)
+			b.store(t, x)
 		}
 	}
 }

@@ -32,13 +32,64 @@ func wholeBF16(h uint32, _ bool) int32 {
 	return v
 }
 
-// mmaF16 and mmaBF16 are one step of K18 and K18b for a warp whose state is x[word][lane]. tiles, when not nil, is told of
-// every product.
-func mmaF16(x *[10][32]uint32, i uint32, tiles func(*tile)) { mmaFloat(x, i, significand, tiles) }
+// wholeTF32 is likewise the signed integer of a tf32: 2^10 + fraction, over 2^6 when narrow.
+func wholeTF32(x uint32, narrow bool) int32 {
+	v := int32(x>>13&0x3FF) | 0x400
+	if narrow {
+		v = int32(x>>19&0xF | 0x10)
+	}
+	if x>>31 != 0 {
+		return -v
+	}
+	return v
+}
 
-func mmaBF16(x *[10][32]uint32, i uint32, tiles func(*tile)) { mmaFloat(x, i, wholeBF16, tiles) }
+// An operands fills in what lane gives to product j of a step: word is a word of its state, turned and keyed.
+type operands func(t *tile, lane, j int, word func(w int) uint32)
 
-func mmaFloat(x *[10][32]uint32, i uint32, significand func(h uint32, narrow bool) int32, tiles func(*tile)) {
+// halves are operands of two numbers a word, m16n8k16, and m16n8k8 when short.
+func halves(significand func(h uint32, narrow bool) int32, short bool) operands {
+	return func(t *tile, lane, j int, word func(w int) uint32) {
+		g, k := lane/4, lane%4*2
+		for h := range 2 {
+			half := func(w int) uint32 { return word(w) >> (16 * h) }
+			t.a[g][k+h], t.a[g+8][k+h] = significand(half(4), j&1 == 1), significand(half(5), j&1 == 1)
+			t.b[k+h][g] = significand(half(8), j&1 == 0)
+			if short {
+				continue
+			}
+			t.a[g][k+8+h], t.a[g+8][k+8+h] = significand(half(6), j&1 == 1), significand(half(7), j&1 == 1)
+			t.b[k+8+h][g] = significand(half(9), j&1 == 0)
+		}
+	}
+}
+
+// whole are operands of one number a word, m16n8k8.
+func whole(t *tile, lane, j int, word func(w int) uint32) {
+	g, k := lane/4, lane%4
+	for h := range 2 {
+		t.a[g][k+4*h], t.a[g+8][k+4*h] = wholeTF32(word(4+2*h), j&1 == 1), wholeTF32(word(5+2*h), j&1 == 1)
+		t.b[k+4*h][g] = wholeTF32(word(8+h), j&1 == 0)
+	}
+}
+
+// mmaF16, mmaBF16, mmaF16k8 and mmaTF32 are one step of K18, K18b, K18h and K18t for a warp whose state is x[word][lane].
+// tiles, when not nil, is told of every product.
+func mmaF16(x *[10][32]uint32, i uint32, tiles func(*tile)) {
+	mmaFloat(x, i, halves(significand, false), tiles)
+}
+
+func mmaBF16(x *[10][32]uint32, i uint32, tiles func(*tile)) {
+	mmaFloat(x, i, halves(wholeBF16, false), tiles)
+}
+
+func mmaF16k8(x *[10][32]uint32, i uint32, tiles func(*tile)) {
+	mmaFloat(x, i, halves(significand, true), tiles)
+}
+
+func mmaTF32(x *[10][32]uint32, i uint32, tiles func(*tile)) { mmaFloat(x, i, whole, tiles) }
+
+func mmaFloat(x *[10][32]uint32, i uint32, fill operands, tiles func(*tile)) {
 	var acc [16][8]int64
 	y := [4][32]uint32{x[0], x[1], x[2], x[3]}
 	row := func(lane, j int) int { return lane/4 + 8*(j/2) }
@@ -58,13 +109,7 @@ func mmaFloat(x *[10][32]uint32, i uint32, significand func(h uint32, narrow boo
 		var t tile
 		key := (i*4 + uint32(j)) * 0x85EBCA6B
 		for lane := range 32 {
-			g, k := lane/4, lane%4*2
-			for h := range 2 {
-				half := func(w int) uint32 { return (bits.RotateLeft32(x[w][lane], 8*j) ^ key) >> (16 * h) }
-				t.a[g][k+h], t.a[g+8][k+h] = significand(half(4), j&1 == 1), significand(half(5), j&1 == 1)
-				t.a[g][k+8+h], t.a[g+8][k+8+h] = significand(half(6), j&1 == 1), significand(half(7), j&1 == 1)
-				t.b[k+h][g], t.b[k+8+h][g] = significand(half(8), j&1 == 0), significand(half(9), j&1 == 0)
-			}
+			fill(&t, lane, j, func(w int) uint32 { return bits.RotateLeft32(x[w][lane], 8*j) ^ key })
 		}
 		for r := range 16 {
 			for k := range 16 {
@@ -105,48 +150,4 @@ func exactFloat(v int64, e int) uint32 {
 		panic("ref: a tensor sum outside the exact range")
 	}
 	return binary32.round(neg, uint64(v), e)
-}
-
-// mmaInt8 is one step of K18i.
-func mmaInt8(x *[10][32]uint32, i uint32, _ func(*tile)) {
-	y := [4][32]uint32{x[0], x[1], x[2], x[3]}
-	var acc [16][8]uint32
-	row := func(lane, j int) int { return lane/4 + 8*(j/2) }
-	col := func(lane, j int) int { return lane%4*2 + j%2 }
-	for lane := range 32 {
-		for j := range 4 {
-			acc[row(lane, j)][col(lane, j)] = bits.RotateLeft32(x[6+j][lane], 9) ^ i*golden
-		}
-	}
-	for j := range 4 {
-		key := (i*4 + uint32(j)) * 0x85EBCA6B
-		var a [16][32]int32
-		var b [32][8]int32
-		for lane := range 32 {
-			g, k := lane/4, lane%4*4
-			for h := range 4 {
-				quarter := func(w int) int32 { return int32(int8((bits.RotateLeft32(x[w][lane], 8*j) ^ key) >> (8 * h))) }
-				a[g][k+h], a[g+8][k+h], a[g][k+16+h], a[g+8][k+16+h] = quarter(4), quarter(5), quarter(6), quarter(7)
-				b[k+h][g], b[k+16+h][g] = quarter(8), quarter(9)
-			}
-		}
-		for r := range 16 {
-			for k := range 32 {
-				for c := range 8 {
-					acc[r][c] += uint32(a[r][k] * b[k][c])
-				}
-			}
-		}
-		for lane := range 32 {
-			for d := range 4 {
-				y[d][lane] = bits.RotateLeft32(y[d][lane]^acc[row(lane, d)][col(lane, d)], 5+6*d)
-			}
-		}
-	}
-	for w := range 6 {
-		x[w] = x[w+4]
-	}
-	for j := range 4 {
-		x[6+j] = y[j]
-	}
 }

@@ -41,8 +41,7 @@ func (t *tester) stage(k kernels.Kernel, seed int) (s golden.Stage, err error) {
 			s.Err = err.Error()
 		}
 	}()
-	if t.gpu.Capability < k.MinCC {
-		s.Skip = fmt.Sprintf("needs compute capability %d.%d", k.MinCC/10, k.MinCC%10)
+	if s.Skip = k.Skip(t.gpu.Capability); s.Skip != "" {
 		return s, nil
 	}
 	want, err := t.known(k, seed)

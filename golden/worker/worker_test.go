@@ -232,7 +232,7 @@ func TestWhatDoesNotRunIsNotTested(t *testing.T) {
 // Where a job holds the memory, the kernels that need little still run, and the others are not tested.
 func TestAKernelThatFindsNoMemoryIsNotTested(t *testing.T) {
 	full := healthy()
-	full.Room = 128 << 10
+	full.Room = 256 << 10
 	r, v := runOne(t, fakecuda.Node{Driver: "550.54.15", GPUs: []fakecuda.GPU{full}})
 	if v.Outcome != golden.NotTested || !strings.HasPrefix(v.Reason, "k16_hbm: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)") || strings.Contains(v.Reason, ";") || r.Err != "" {
 		t.Errorf("%v, %q, %q", v.Outcome, v.Reason, r.Err)

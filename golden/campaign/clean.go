@@ -25,7 +25,7 @@ func (r *Runner) Clean(seed uint64) (CleanRun, error) {
 		Env: []ptxvm.Env{cold, hot}[seed%2]})
 	for i, id := range r.o.Kernels {
 		k, _ := kernels.Lookup(id)
-		if k.MinCC > r.o.Capability {
+		if k.Skip(r.o.Capability) != "" {
 			continue
 		}
 		want, err := golden.Known(id, r.o.Size, one.o.Seed)

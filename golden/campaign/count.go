@@ -103,7 +103,7 @@ func (r *Runner) each(f ptxvm.Fault, l *Line) error {
 	env := passes(f)
 	for i, id := range r.o.Kernels {
 		k, _ := kernels.Lookup(id)
-		if k.MinCC > r.o.Capability {
+		if k.Skip(r.o.Capability) != "" {
 			continue
 		}
 		d := r.device(f)

@@ -74,7 +74,7 @@ func (r *Runner) Trace(part, lane, most int, tell func(name string)) (*Trace, er
 	one.o.SMs = 1
 	for i, id := range r.o.Kernels {
 		k, _ := kernels.Lookup(id)
-		if k.MinCC > r.o.Capability {
+		if k.Skip(r.o.Capability) != "" {
 			continue
 		}
 		if tell != nil {

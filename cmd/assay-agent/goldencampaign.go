@@ -26,7 +26,7 @@ func newGoldenCampaign() *cobra.Command {
 	var gate gateFlags
 	c := &cobra.Command{
 		Use: "campaign", Short: "What does the suite find of faults in the simulated GPU?", Args: usageArgs(cobra.NoArgs),
-		Long: "Campaign puts one fault after the other into the PTX machine and runs the prolog suite at reduced size on it, then ten workloads\n" +
+		Long: "Campaign puts one fault after the other into the PTX machine and runs every golden kernel at reduced size on it, then ten workloads\n" +
 			"on random data: a fault that corrupts none of them does not count. Faults come from a file of JSON lines, or are drawn from a\n" +
 			"seed, in equal numbers of each kind. It prints one line a fault with --json, and the share found of each kind with its 95 %\n" +
 			"bounds. The figures are of these faults and of the machine, not of silicon. golden-campaign.md says what each class is.",
@@ -123,7 +123,7 @@ func campaignInput(file string, drawn bool, seed uint64, n, capability int, with
 	return fs, o, err
 }
 
-// campaignSuite is the prolog suite at reduced size, without the kernels named.
+// campaignSuite is every kernel, in the order of the intake suite, at reduced size, without the kernels named.
 func campaignSuite(capability int, without []string) (campaign.Options, error) {
 	o := campaign.Options{Size: golden.Reduced, Capability: capability, Seed: 1, SMs: 2}
 	var faults []error
@@ -135,7 +135,7 @@ func campaignSuite(capability int, without []string) (campaign.Options, error) {
 		}
 		leave[k.ID] = true
 	}
-	s, err := golden.LookupSuite("prolog")
+	s, err := golden.LookupSuite("intake")
 	if err != nil {
 		return o, err
 	}

@@ -13,7 +13,7 @@ func TestImports(t *testing.T) { importrules.Pure(t, "github.com/assay-gpu/assay
 
 func runner(t *testing.T, only ...string) *Runner {
 	t.Helper()
-	s, err := golden.LookupSuite("prolog")
+	s, err := golden.LookupSuite("intake")
 	if err != nil {
 		t.Fatal(err)
 	}

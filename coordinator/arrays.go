@@ -32,9 +32,6 @@ func (a *array) task(k int) job {
 	return j
 }
 
-// has reports whether a job is one of its tasks.
-func (a *array) has(id int64) bool { return id >= a.First && id < a.First+int64(len(a.Tasks)) }
-
 // loadArray takes in one stored array; its tasks follow when all keys have been read.
 func (s *state) loadArray(e store.Entry) error {
 	var a array

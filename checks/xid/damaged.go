@@ -29,7 +29,7 @@ func ParseDamaged(line string) (Event, bool) {
 	if whole {
 		e.PCI, e.MIG = parsePlace(place)
 		e.Text = clean(strings.TrimLeft(strings.TrimPrefix(rest, ":"), " "), maxRaw)
-	} else if strings.Trim(place, "PCI:0123456789abcdefABCDEF.GU- ") != "" || len(place) > len("PCI:00000000:00:00.0 GPU-I:00 GPU-CI:00") {
+	} else if strings.Trim(place, "PI:GU.- 0123456789abcdefABCDEF") != "" || len(place) > len("PCI:00000000:00:00.0 GPU-I:00 GPU-CI:00") {
 		return Event{}, false // a sentence, not an address that was cut
 	}
 	e.Raw = checks.OneLine(line)

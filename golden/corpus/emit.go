@@ -10,7 +10,6 @@ type value struct {
 	reg   string
 	float typ // what it is fit for; none: only bits
 	size  int // of a float: its magnitude is below 2^size
-	exact bool
 }
 
 type typ uint8

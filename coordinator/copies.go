@@ -12,9 +12,13 @@ import (
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
-// How long one copy of a file may take, and how often it is seen to that every file has its copies.
+// How long one copy of a file may take, how long another control host may take to say whether it has one, how long one that
+// does not answer is left alone, and how often it is seen to that every file has its copies. A node that is in trouble waits
+// for its evidence, and a host that hangs must not make it wait for each file.
 const (
 	copyWait  = 30 * time.Second
+	peerWait  = 5 * time.Second
+	peerRest  = time.Minute
 	mendEvery = 10 * time.Minute
 	peerTTL   = 365 * 24 * time.Hour
 )
@@ -66,9 +70,13 @@ func (l *lead) askPeer(ctx context.Context, method, url, sum string, body io.Rea
 // copyOut brings a file to one other control host and says how many more have it now: one is enough.
 func (l *lead) copyOut(ctx context.Context, sum string) int {
 	for _, url := range l.cfg.others() {
+		if l.resting(url) {
+			continue
+		}
 		if err := l.copyTo(ctx, url, sum); err == nil {
 			return 1
 		} else if ctx.Err() == nil {
+			l.rest(url)
 			l.log.Warn("evidence not copied", "evidence", sum, "peer", url, "err", err)
 		}
 	}
@@ -78,9 +86,9 @@ func (l *lead) copyOut(ctx context.Context, sum string) int {
 func (l *lead) copyTo(ctx context.Context, url, sum string) error {
 	ctx, cancel := context.WithTimeout(ctx, copyWait)
 	defer cancel()
-	resp, err := l.askPeer(ctx, http.MethodHead, url, sum, nil)
+	err := l.hasCopy(ctx, url, sum)
 	if err == nil {
-		return resp.Body.Close()
+		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -90,10 +98,38 @@ func (l *lead) copyTo(ctx context.Context, url, sum string) error {
 		return err
 	}
 	defer f.Close()
-	if resp, err = l.askPeer(ctx, http.MethodPut, url, sum, f); err != nil {
+	resp, err := l.askPeer(ctx, http.MethodPut, url, sum, f)
+	if err != nil {
 		return err
 	}
 	return resp.Body.Close()
+}
+
+// hasCopy asks another control host whether it has a file; fs.ErrNotExist says that it has not.
+func (l *lead) hasCopy(ctx context.Context, url, sum string) error {
+	ctx, cancel := context.WithTimeout(ctx, peerWait)
+	defer cancel()
+	resp, err := l.askPeer(ctx, http.MethodHead, url, sum, nil)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// rest leaves a control host that failed alone for a while; mend tries again.
+func (l *lead) rest(url string) {
+	l.peersMu.Lock()
+	defer l.peersMu.Unlock()
+	if l.rested == nil {
+		l.rested = map[string]time.Time{}
+	}
+	l.rested[url] = time.Now().Add(peerRest)
+}
+
+func (l *lead) resting(url string) bool {
+	l.peersMu.Lock()
+	defer l.peersMu.Unlock()
+	return time.Now().Before(l.rested[url])
 }
 
 // copyIn takes a file over from whichever control host has it.

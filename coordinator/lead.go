@@ -48,12 +48,13 @@ type lead struct {
 	changes  changes
 	outlooks outlooks
 
-	gen     generation // as stored; the apply loop's own after the start
-	kept    kept       // of evidence
-	peersMu sync.Mutex
+	gen      generation // as stored; the apply loop's own after the start
+	kept     kept       // of evidence
+	rotating sync.Mutex // held while the signing key changes
 
-	rotating sync.Mutex   // held while the signing key changes
-	peers    *http.Client // made when first needed
+	peersMu sync.Mutex
+	peers   *http.Client         // made when first needed
+	rested  map[string]time.Time // other control hosts that failed: until when they are left alone
 
 	sl    Slurm // nil: no Slurm
 	slurm *slurmView

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -133,7 +134,7 @@ func TestBadThresholdMeetsTheGuard(t *testing.T) {
 				t.Errorf("guard: storms %v, held back %v; want ecc, and all who met it but the one drained", g.Storms, g.HeldBack)
 			}
 			text, err := s.CLI(s.ctx(), "guard", "show")
-			if want := hostlist.Compress(g.HeldBack); err != nil || !strings.Contains(text, "Held back    "+want+"\n") || !strings.Contains(text, "Storms       ecc on ") {
+			if want := hostlist.Compress(g.HeldBack); err != nil || !regexp.MustCompile(`(?m)^Held back +`+regexp.QuoteMeta(want)+`$`).MatchString(text) || !regexp.MustCompile(`(?m)^Storms +ecc on `).MatchString(text) {
 				t.Errorf("guard show does not say that ecc is a storm and %s held back: %v\n%s", want, err, text)
 			}
 			if b := g.Budgets[0]; b.Scope != "fleet hour" || b.Spent != 1 || b.Limit != 1 {

@@ -106,7 +106,11 @@ func TestHooksAndReadingsGoOnDuringAHang(t *testing.T) {
 			t.Fatalf("not decided after %v", limit)
 		}
 		for _, hook := range []string{"prolog", "healthcheck", "epilog"} {
-			if a := s.ask("gpu001", hook); a.exit != 0 || a.took > 15*time.Second {
+			a := s.ask("gpu001", hook)
+			if hook == "prolog" && a.exit == 1 && a.took <= 15*time.Second && s.blockedFile("gpu001") != "" {
+				continue // it was decided while this one waited
+			}
+			if a.exit != 0 || a.took > 15*time.Second {
 				t.Errorf("undecided, %s %+v; want exit 0 within its budget of 14 s", hook, a)
 			}
 		}

@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/assay-gpu/assay/agent/tether"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
@@ -38,7 +38,7 @@ func start(o wire.GangOrder, ask wire.RankAsk, script string, who account) (*ran
 		cmd.Dir = "/"
 	}
 	cmd.Env = environment(o, ask, who)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: who.credential()}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential()}
 	var sink io.Writer = r.tail
 	if o.Output != "" {
 		path := outputPath(o, ask)
@@ -57,24 +57,16 @@ func start(o wire.GangOrder, ask wire.RankAsk, script string, who account) (*ran
 	cmd.Stdout, cmd.Stderr = sink, sink
 	cmd.WaitDelay = 2 * time.Second // a descendant that left the group may hold the pipe
 	r.cmd = cmd
-	started := make(chan error)
-	go func() {
-		// The death signal is sent when the thread that started the process ends, not the process: keep the thread. Threads
-		// do end here, one for each output file (openAs).
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(r.done)
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		r.code = exitCode(cmd.Wait(), cmd.ProcessState)
-		r.signal(syscall.SIGKILL) // what it left behind in its group
-	}()
-	if err := <-started; err != nil {
+	ended, err := tether.Start(cmd, syscall.SIGKILL, nil)
+	if err != nil {
+		close(r.done)
 		return nil, fmt.Errorf("rank %d: %w", ask.Rank, err)
 	}
+	go func() {
+		defer close(r.done)
+		r.code = exitCode(<-ended, cmd.ProcessState)
+		r.signal(syscall.SIGKILL) // what it left behind in its group
+	}()
 	return r, nil
 }
 

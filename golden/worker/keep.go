@@ -10,13 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/assay-gpu/assay/agent/tether"
 	"github.com/assay-gpu/assay/golden"
 )
 
@@ -27,8 +27,8 @@ type keeper struct {
 	child *exec.Cmd
 	flag  io.Closer // the child's standard input: its end is the stop flag
 	lines chan line
-	end   chan struct{}
-	ended chan error
+	end   chan struct{} // closed when its output has been read
+	ended <-chan error
 	left  chan struct{} // closed when Run need not wait any longer
 
 	mu sync.Mutex
@@ -37,7 +37,7 @@ type keeper struct {
 
 // one runs one child.
 func (p Parent) one(ctx context.Context, gpu, visible, turns string) (golden.Result, error) {
-	k := &keeper{Parent: p, gpu: gpu, lines: make(chan line), left: make(chan struct{}), r: golden.Result{GPU: golden.Device{UUID: gpu}}}
+	k := &keeper{Parent: p, gpu: gpu, lines: make(chan line), end: make(chan struct{}), left: make(chan struct{}), r: golden.Result{GPU: golden.Device{UUID: gpu}}}
 	dir, err := os.MkdirTemp("", "assay-golden-")
 	if err == nil {
 		err = os.Mkdir(filepath.Join(dir, "mps"), 0o700)
@@ -47,15 +47,15 @@ func (p Parent) one(ctx context.Context, gpu, visible, turns string) (golden.Res
 	if err == nil {
 		k.child = exec.Command(p.Command[0], p.Command[1:]...)
 		k.child.Env = append(environment(visible, filepath.Join(dir, "mps")), Flag+"=1", turnEnv+"="+turns)
-		// An agent that dies drops the flag's pipe, and its children stop as they do for the flag.
-		k.child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+		k.child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		k.child.Stderr = &tail{b: &stderr, max: 4096}
 		if k.flag, err = k.child.StdinPipe(); err == nil {
 			stdout, err = k.child.StdoutPipe()
 		}
 	}
 	if err == nil {
-		k.end, k.ended, err = start(k.child)
+		// An agent that dies drops the flag's pipe, and its children stop as they do for the flag.
+		k.ended, err = tether.Start(k.child, syscall.SIGTERM, k.end)
 	}
 	if err != nil {
 		os.RemoveAll(dir)
@@ -197,22 +197,4 @@ func (k *keeper) take(l line, why string) {
 	case l.Device != nil:
 		k.r.GPU = *l.Device
 	}
-}
-
-// start starts a child from a thread that stays: the death signal is sent when the thread that started a process ends. Its
-// end is waited for, and told on ended, only after end is closed: its output is read first.
-func start(c *exec.Cmd) (end chan struct{}, ended chan error, err error) {
-	end, ended = make(chan struct{}), make(chan error, 1)
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := c.Start()
-		started <- err
-		if err == nil {
-			<-end
-			ended <- c.Wait()
-		}
-	}()
-	return end, ended, <-started
 }

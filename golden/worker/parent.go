@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/assay-gpu/assay/agent/tether"
 	"github.com/assay-gpu/assay/golden"
 )
 
@@ -115,15 +116,13 @@ func (t *tail) Write(p []byte) (int, error) {
 func Devices(ctx context.Context, command []string) ([]golden.Device, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env = environment("", os.TempDir())
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	c.Stderr = &tail{b: &stderr, max: 4096}
 	var out bytes.Buffer
 	c.Stdout = &out
-	end, ended, err := start(c)
+	ended, err := tether.Start(c, syscall.SIGKILL, nil)
 	if err == nil {
-		close(end)
 		err = <-ended
 	}
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
-	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/assay-gpu/assay/agent/tether"
 )
 
 // A Spec says what to run and within which bounds.
@@ -67,11 +68,11 @@ func Run(ctx context.Context, s Spec) Outcome {
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = "/", s.Env, afterExit
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: cred}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: cred}
 	full := make(chan struct{}) // closed when it has printed too much
 	out, errOut := &head{limit: s.Output, full: full}, &tail{}
 	cmd.Stdout, cmd.Stderr = out, errOut
-	waited, err := start(cmd)
+	waited, err := tether.Start(cmd, syscall.SIGKILL, nil) // how it went stands in ProcessState
 	if err != nil {
 		o := Outcome{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound), Exit: -1}
 		var e *os.PathError
@@ -111,28 +112,9 @@ func Run(ctx context.Context, s Spec) Outcome {
 	return o
 }
 
-// start starts the program from a thread that stays: the death signal is sent when the thread that started a process ends.
-// What it returns is closed when the program has ended.
-func start(cmd *exec.Cmd) (waited chan struct{}, err error) {
-	waited = make(chan struct{})
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		_ = cmd.Wait() // how it went stands in ProcessState
-		close(waited)
-	}()
-	return waited, <-started
-}
-
 // end ends what is left of the program's group and of what it started, softly at first if the program still runs, and gives a
 // process that has not ended; 0 when all have. kept: pid is the keeper, below which all is that the program started.
-func end(pid int, kept bool, waited <-chan struct{}, grace time.Duration) (left int) {
+func end(pid int, kept bool, waited <-chan error, grace time.Duration) (left int) {
 	select {
 	case <-waited:
 		_ = syscall.Kill(-pid, syscall.SIGKILL) // children it left behind; none is no matter
@@ -161,7 +143,7 @@ func end(pid int, kept bool, waited <-chan struct{}, grace time.Duration) (left 
 }
 
 // endBelow kills what is below the keeper, and gives a process that does not end; the keeper then ends by itself.
-func endBelow(pid int, waited <-chan struct{}) (left int) {
+func endBelow(pid int, waited <-chan error) (left int) {
 	for until := time.Now().Add(afterKill); ; {
 		if left = killBelow(pid); time.Now().After(until) {
 			return left

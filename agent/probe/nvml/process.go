@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/assay-gpu/assay/agent/tether"
 )
 
 // Errors of one request.
@@ -59,24 +60,11 @@ func startProcess(argv, env []string, cgroup *os.File, event func(XIDEvent)) (*p
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, p.stderr
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.WaitDelay = time.Second
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cgroup != nil {
 		p.cmd.SysProcAttr.UseCgroupFD, p.cmd.SysProcAttr.CgroupFD = true, int(cgroup.Fd())
 	}
-	started := make(chan error)
-	go func() {
-		// The death signal is sent when the thread that started the child ends, not the process: keep the thread.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		p.status = p.cmd.Wait()
-		close(p.exited)
-	}()
-	err = <-started
+	ended, err := tether.Start(p.cmd, syscall.SIGKILL, nil)
 	childIn.Close()
 	childOut.Close()
 	if err != nil {
@@ -84,6 +72,10 @@ func startProcess(argv, env []string, cgroup *os.File, event func(XIDEvent)) (*p
 		stdout.Close()
 		return nil, err
 	}
+	go func() {
+		p.status = <-ended
+		close(p.exited)
+	}()
 	go p.receive(stdout, event)
 	return p, nil
 }

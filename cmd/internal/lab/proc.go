@@ -3,16 +3,17 @@ package lab
 import (
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/assay-gpu/assay/agent/tether"
 )
 
 // A Proc is one process of the lab with all its children.
 type Proc struct {
-	cmd  *exec.Cmd
-	log  string
-	done chan struct{}
+	cmd   *exec.Cmd
+	log   string
+	ended <-chan error
 }
 
 func start(log string, env []string, path string, args ...string) (*Proc, error) {
@@ -23,25 +24,12 @@ func start(log string, env []string, path string, args ...string) (*Proc, error)
 	defer f.Close()
 	cmd := exec.Command(path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, f, f
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	p := &Proc{cmd: cmd, log: log, done: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		// The death signal is sent when the thread that started the process ends: keep the thread.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		_ = cmd.Wait() // how it ended is in its log
-		close(p.done)
-	}()
-	if err := <-started; err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ended, err := tether.Start(cmd, syscall.SIGKILL, nil)
+	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return &Proc{cmd: cmd, log: log, ended: ended}, nil
 }
 
 // PID is the process's id.
@@ -50,7 +38,7 @@ func (p *Proc) PID() int { return p.cmd.Process.Pid }
 // Running reports whether the process has not ended.
 func (p *Proc) Running() bool {
 	select {
-	case <-p.done:
+	case <-p.ended:
 		return false
 	default:
 		return true
@@ -58,7 +46,7 @@ func (p *Proc) Running() bool {
 }
 
 // Done is closed when the process has ended.
-func (p *Proc) Done() <-chan struct{} { return p.done }
+func (p *Proc) Done() <-chan error { return p.ended }
 
 // Signal sends a signal to the process alone.
 func (p *Proc) Signal(s syscall.Signal) { _ = syscall.Kill(p.PID(), s) }
@@ -69,7 +57,7 @@ func (p *Proc) Kill(s syscall.Signal) {
 		return
 	}
 	p.Signal(s)
-	<-p.done
+	<-p.ended
 }
 
 func (p *Proc) signal(s syscall.Signal) {
@@ -81,11 +69,11 @@ func (p *Proc) signal(s syscall.Signal) {
 // stop waits for the process and then ends what is left of its group.
 func (p *Proc) stop(within time.Duration) {
 	select {
-	case <-p.done:
+	case <-p.ended:
 	case <-time.After(within):
 	}
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
-	<-p.done
+	<-p.ended
 }
 
 // tail is the end of the process's log, for an error.

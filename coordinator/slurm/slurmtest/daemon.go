@@ -7,13 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/assay-gpu/assay/agent/tether"
 )
 
 // mark is the variable that all processes of a cluster carry.
@@ -27,7 +28,7 @@ type daemons struct {
 
 type daemon struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has been waited for
+	done <-chan error // how it ended, when it has been waited for
 }
 
 func (d *daemons) start(c *Cluster, name string, argv []string, env []string) error {
@@ -53,25 +54,12 @@ func (d *daemons) start(c *Cluster, name string, argv []string, env []string) er
 	}
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // a killed test leaves nothing behind
-	dm := &daemon{cmd: cmd, done: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		// The death signal is sent when the thread that started the process ends: keep the thread.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		_ = cmd.Wait() // how it ended is in its log
-		close(dm.done)
-	}()
-	if err := <-started; err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ended, err := tether.Start(cmd, syscall.SIGKILL, nil) // a killed test leaves nothing behind
+	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	d.m[name] = dm
+	d.m[name] = &daemon{cmd: cmd, done: ended} // how it ended is in its log
 	return nil
 }
 

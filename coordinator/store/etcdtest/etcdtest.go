@@ -10,13 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/assay-gpu/assay/agent/tether"
 	"github.com/assay-gpu/assay/coordinator/store"
 )
 
@@ -58,7 +58,7 @@ type Member struct {
 	dir    string
 	log    string // path
 	cmd    *exec.Cmd
-	exited chan struct{}
+	exited <-chan error
 }
 
 // Start runs a cluster of one member, ready to serve, until the test ends. args are further flags of etcd.
@@ -145,20 +145,7 @@ func (m *Member) Start() {
 	m.cmd = exec.Command(m.binary, m.args...)
 	m.cmd.Dir = m.dir
 	m.cmd.Stdout, m.cmd.Stderr = log, log
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // nothing is left when the test is killed
-	m.exited = make(chan struct{})
-	started := make(chan error)
-	go func() {
-		// The kernel sends that signal when the thread that started the process ends, so the thread has to stay.
-		runtime.LockOSThread()
-		err := m.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = m.cmd.Wait()
-		}
-		close(m.exited)
-	}()
-	if err := <-started; err != nil {
+	if m.exited, err = tether.Start(m.cmd, syscall.SIGKILL, nil); err != nil { // nothing is left when the test is killed
 		m.t.Fatalf("start etcd: %v", err)
 	}
 }

@@ -78,8 +78,11 @@ func openBeside(ctx context.Context, c config) (*store.Store, func(), error) {
 			return nil, nil, usageError{fmt.Errorf("%s holds no store: is --state-dir right?", c.StateDir)}
 		}
 	}
-	st, _, closer, err := openStore(ctx, c, log)
-	return st, closer, err
+	o, err := openStore(ctx, c, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return o.store, o.close, nil
 }
 
 // writeNew writes a file that was not there, whole or not at all.
@@ -143,12 +146,12 @@ the nodes have reported, look at assay fleet, then let it act again with assay g
 }
 
 func restoreInto(ctx context.Context, c config, in *os.File) (coordinator.Restored, error) {
-	st, _, closer, err := openStore(ctx, c, newLogger(c))
+	o, err := openStore(ctx, c, newLogger(c))
 	if err != nil {
 		return coordinator.Restored{}, err
 	}
-	defer closer()
-	out, err := coordinator.Restore(ctx, st, in, time.Now())
+	defer o.close()
+	out, err := coordinator.Restore(ctx, o.store, in, time.Now())
 	if errors.Is(err, store.ErrNotEmpty) {
 		return out, usageError{fmt.Errorf("%w; stop assayd and move %s away first", err, filepath.Join(c.StateDir, "etcd"))}
 	}

@@ -29,18 +29,18 @@ meanwhile. The embedded store stays as it is; move it away once the new one serv
 				return usageError{errors.New("--etcd-endpoints: where to?")}
 			}
 			log := newLogger(c)
-			to, _, closeTo, err := openStore(cmd.Context(), c, log)
+			to, err := openStore(cmd.Context(), c, log)
 			if err != nil {
 				return err
 			}
-			defer closeTo()
+			defer to.close()
 			c.EtcdEndpoints, c.EtcdCA, c.EtcdCert, c.EtcdKey = nil, "", "", ""
-			from, _, closeFrom, err := openStore(cmd.Context(), c, log)
+			from, err := openStore(cmd.Context(), c, log)
 			if err != nil {
 				return err
 			}
-			defer closeFrom()
-			keys, err := coordinator.Move(cmd.Context(), from, to)
+			defer from.close()
+			keys, err := coordinator.Move(cmd.Context(), from.store, to.store)
 			if errors.Is(err, store.ErrNotEmpty) {
 				return usageError{fmt.Errorf("the external etcd: %w", err)}
 			}

@@ -26,8 +26,6 @@ import (
 	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/cases"
 	"github.com/assay-gpu/assay/coordinator/slurm"
-	"github.com/assay-gpu/assay/coordinator/store"
-	"github.com/assay-gpu/assay/coordinator/store/embedded"
 	"github.com/assay-gpu/assay/scheduler/topo"
 )
 
@@ -90,19 +88,19 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	st, alone, closeStore, err := openStore(ctx, c, log)
+	o, err := openStore(ctx, c, log)
 	if err != nil {
 		return err
 	}
-	defer closeStore()
+	defer o.close()
 
 	cfg := coordinator.Config{
-		Name: c.Name, URL: c.Advertise, Peers: c.Peers, Fleet: c.Fleet, Store: st, Alone: alone, Lease: c.Lease.D(), Policy: pol, Log: log,
+		Name: c.Name, URL: c.Advertise, Peers: c.Peers, Fleet: c.Fleet, Store: o.store, Alone: o.alone, Lease: c.Lease.D(), Policy: pol, Log: log,
 		Metrics: func(snap func() api.Snapshot) *api.Metrics { return api.NewMetrics(version, snap) },
 	}
 	if c.WorkloadManager == "slurm" {
 		cfg.Slurm = func(fence func() error) coordinator.Slurm { return slurmClient(c, fence, log) }
-		cfg.Settle = settle(alone, c)
+		cfg.Settle = settle(o.alone, c)
 	}
 	if cfg.Topology, err = topology(c.Topology); err != nil {
 		return err
@@ -134,6 +132,7 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	g.Go(func() error { return quiet(ctx, coord.Run(ctx)) })
 	g.Go(func() error { return listen(ctx, c, coord, server, log) })
 	g.Go(func() error { return reload(ctx, c, coord, log) })
+	g.Go(func() error { return o.stopped(ctx) })
 	g.Go(func() error {
 		<-ctx.Done()
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)
@@ -175,33 +174,6 @@ func settle(alone bool, c config) time.Duration {
 		return c.SlurmDeadline.D()
 	}
 	return c.Lease.D() + c.SlurmDeadline.D()
-}
-
-func openStore(ctx context.Context, c config, log *slog.Logger) (st *store.Store, alone bool, closer func(), err error) {
-	cfg := store.Config{Endpoints: c.EtcdEndpoints, Logger: log}
-	closer = func() {}
-	if len(c.EtcdEndpoints) == 0 {
-		srv, err := embedded.Start(ctx, embedded.Config{Dir: filepath.Join(c.StateDir, "etcd"), Name: "assayd", Logger: log})
-		if err != nil {
-			return nil, false, nil, err
-		}
-		cfg.Endpoints, alone, closer = srv.Endpoints, true, srv.Close
-	}
-	if cfg.TLS, err = etcdTLS(c); err != nil {
-		return nil, false, nil, err
-	}
-	st, err = store.Open(ctx, cfg)
-	if err != nil {
-		closer()
-		return nil, false, nil, err
-	}
-	stopServer := closer
-	return st, alone, func() {
-		if err := st.Close(); err != nil {
-			log.Warn("store not closed cleanly", "err", err)
-		}
-		stopServer()
-	}, nil
 }
 
 func etcdTLS(c config) (*tls.Config, error) {

@@ -133,12 +133,44 @@ func (e *DataError) Hint() string {
 	return "make room on the disk of " + e.Dir + ", or restore it from a backup; it holds the fleet's state and authority, so keep what is there"
 }
 
-// Err gives the error that made a running server stop, if one does.
-func (s *Server) Err() <-chan error { return s.etcd.Err() }
+// Stopped blocks until the server has stopped by itself, and says why with a *[StoppedError]; or until ctx ends or Close
+// is called, and gives nil. Nothing is stored any more after the one, so the process has to end.
+func (s *Server) Stopped(ctx context.Context) error {
+	why := errors.New("it stopped by itself; its own log lines above say why")
+	select {
+	case err := <-s.etcd.Err():
+		if err != nil {
+			why = err
+		}
+	case <-s.etcd.Server.StopNotify():
+	case <-ctx.Done():
+		return nil
+	}
+	if s.closing.Load() {
+		return nil
+	}
+	return &StoppedError{Dir: s.etcd.Config().Dir, Err: why}
+}
 
-// Close stops the server: it ends the calls under way and gives the directory free.
+// A StoppedError says that a running etcd came to its end without being asked to.
+type StoppedError struct {
+	Dir string
+	Err error
+}
+
+func (e *StoppedError) Error() string { return fmt.Sprintf("etcd in %s has stopped: %v", e.Dir, e.Err) }
+func (e *StoppedError) Unwrap() error { return e.Err }
+
+// Hint says what to do.
+func (e *StoppedError) Hint() string {
+	return "start assayd again, as systemd does; when it comes back at once, look at the disk of " + e.Dir + " and at the lines above"
+}
+
+// Close stops the server: it ends the calls under way and gives the directory free. A second Close does nothing.
 func (s *Server) Close() {
-	s.closing.Store(true)
+	if s.closing.Swap(true) {
+		return
+	}
 	s.etcd.Close()
 	s.release()
 }

@@ -96,7 +96,7 @@ func (a *app) showCase(k wire.Case) error {
 	}
 	ends := "a person's word"
 	if k.Level.String() != "" {
-		ends = "a " + k.Level.String() + " certificate or deeper"
+		ends = "a certificate of level " + k.Level.String() + " or deeper"
 	}
 	var findings, evidence []string
 	for _, f := range k.Findings {

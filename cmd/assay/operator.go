@@ -23,21 +23,35 @@ func (a *app) operatorCmd() *cobra.Command {
 
 func (a *app) operatorIssueCmd() *cobra.Command {
 	var dir string
+	role := string(authority.RoleOperator)
 	ttl := policy.Duration(30 * 24 * time.Hour)
 	return a.command(spec{
 		use: "issue NAME", short: "Make an operator's certificate", args: cobra.ExactArgs(1),
-		long: `Writes NAME.crt, NAME.key and ca.crt into a directory. The private key is made here and never leaves; it is as good
-as root on the fleet until the certificate expires.`,
+		long: `Writes NAME.crt, NAME.key and ca.crt into a directory. The private key is made here and never leaves; whoever has it is
+NAME until the certificate expires.
+
+The certificate carries a role, and each may do what the one before it may:
+  viewer    reads everything and changes nothing
+  operator  deals with nodes, cases, tickets and jobs; freezes and thaws; withdraws a rollout
+  admin     policy, accounts, keys, operators; enrols and retires nodes; guard reset
+
+Root on the control host is an admin without a certificate. A call beyond a role is refused, and stands in assay audit.`,
 		example: `  assay operator issue alice --dir alice-assay
+  assay operator issue grafana --role viewer --ttl 90d
   assay --server https://control1:7420 --cert alice.crt --key alice.key --ca ca.crt fleet`,
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVarP(&dir, "dir", "d", ".", "directory for the files; it is made if need be")
+			cmd.Flags().StringVar(&role, "role", role, "what it allows: viewer, operator or admin")
+			cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"viewer", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 			durationFlag(cmd, &ttl, "ttl", "how long the certificate is good")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			name := args[0]
 			if !authority.ValidName(name) {
 				return &usageError{fmt.Sprintf("%q is no operator's name", name), "letters, digits, dot, dash and underscore"}
+			}
+			if _, err := authority.ParseRole(role); err != nil {
+				return &usageError{fmt.Sprintf("--role %q: no such role", role), "viewer, operator and admin are"}
 			}
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return err
@@ -52,7 +66,7 @@ as root on the fleet until the certificate expires.`,
 			if err != nil {
 				return err
 			}
-			got, err := c.IssueOperator(ctx, wire.OperatorAsk{Name: name, CSR: csr, TTL: ttl.D().String()})
+			got, err := c.IssueOperator(ctx, wire.OperatorAsk{Name: name, Role: role, CSR: csr, TTL: ttl.D().String()})
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler/rules"
@@ -33,6 +34,7 @@ type Backend struct {
 	Casework Casework // nil: cases are shown, no more
 	Repairs  Repairs  // nil: there are no tickets
 	Keys     Keys     // nil: there is no key to show
+	Auditor  Auditor  // nil: refused calls are logged only
 }
 
 // Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose
@@ -149,6 +151,12 @@ type History interface {
 	Entries(ctx context.Context, after string, max int, wait bool) ([]wire.HistoryEntry, error)
 	// Last returns the newest n entries.
 	Last(ctx context.Context, n int) ([]wire.HistoryEntry, error)
+}
+
+// An Auditor keeps what no other method would hear of.
+type Auditor interface {
+	// Refused records that a person's call was refused for want of a role. Node is the one it named, or "".
+	Refused(ctx context.Context, by string, has, needs authority.Role, call, node string) error
 }
 
 // Leadership says who leads. It is asked on every request and must not block.

@@ -34,8 +34,8 @@ type Casework interface {
 const evidenceWait = 2 * time.Minute
 
 var caseRoutes = []route{
-	{pattern: "POST " + wire.PathCases + "/{id}/{verb}", kind: authority.Operator, wait: readWait, do: (*Server).orderCase},
-	{pattern: "GET " + wire.PathEvidence + "/{sum}", kind: authority.Operator, wait: evidenceWait, do: (*Server).evidence},
+	{pattern: "POST " + wire.PathCases + "/{id}/{verb}", role: authority.RoleOperator, wait: readWait, do: (*Server).orderCase},
+	{pattern: "GET " + wire.PathEvidence + "/{sum}", role: authority.RoleViewer, wait: evidenceWait, do: (*Server).evidence},
 	{pattern: "PUT " + wire.PathKeep + "/{sum}", kind: authority.Node, wait: evidenceWait, do: (*Server).keepEvidence},
 	{pattern: "PUT " + wire.PathPeer + "/{sum}", kind: authority.Control, wait: evidenceWait, anywhere: true, do: (*Server).putCopy},
 	{pattern: "GET " + wire.PathPeer + "/{sum}", kind: authority.Control, wait: evidenceWait, anywhere: true, do: (*Server).copy},

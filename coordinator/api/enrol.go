@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,8 +12,8 @@ import (
 
 var enrolRoutes = []route{
 	{pattern: "POST " + wire.PathEnroll, kind: authority.Nobody, wait: readWait, do: (*Server).enroll},
-	{pattern: "POST " + wire.PathEnrolment, kind: authority.Operator, wait: permitWait, do: (*Server).tokens},
-	{pattern: "POST " + wire.PathOperators, kind: authority.Operator, wait: readWait, do: (*Server).issueOperator},
+	{pattern: "POST " + wire.PathEnrolment, role: authority.RoleAdmin, wait: permitWait, do: (*Server).tokens},
+	{pattern: "POST " + wire.PathOperators, role: authority.RoleAdmin, wait: readWait, do: (*Server).issueOperator},
 }
 
 // maxTokens is how many tokens one request may ask for: a large fleet's, enrolled in one go.
@@ -64,10 +65,14 @@ func (s *Server) issueOperator(c call) (any, error) {
 	if err := decode(c, maxBody, true, &ask); err != nil {
 		return nil, err
 	}
+	ask.Role = cmp.Or(ask.Role, string(authority.RoleOperator))
 	if !authority.ValidName(ask.Name) {
 		return nil, Errorf(http.StatusBadRequest, "operator: %.80q is no name", ask.Name)
 	}
 	if err := checkTTL(ask.TTL, 366*24*time.Hour); err != nil {
+		return nil, err
+	}
+	if _, err := authority.ParseRole(ask.Role); err != nil {
 		return nil, err
 	}
 	return s.backend.Enroller.IssueOperator(c.ctx, c.who.name, ask)

@@ -1,6 +1,27 @@
 package api
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/assay-gpu/assay/coordinator/authority"
+)
+
+// A Route is whom an endpoint is for.
+type Route struct {
+	Pattern string
+	Caller  authority.Kind
+	Role    authority.Role
+	Admins  []string
+}
+
+// Routes are all endpoints there are.
+func Routes() (all []Route) {
+	for _, rt := range slices.Concat(agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, caseRoutes, repairRoutes, keyRoutes) {
+		all = append(all, Route{rt.pattern, rt.caller(), rt.role, rt.admins})
+	}
+	return all
+}
 
 // SetKeepalive shortens the keepalive of streams opened from now on.
 func (s *Server) SetKeepalive(d time.Duration) { s.keepalive = d }

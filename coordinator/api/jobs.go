@@ -11,13 +11,13 @@ import (
 )
 
 var jobRoutes = []route{
-	{pattern: "GET " + wire.PathJobs, kind: authority.Operator, wait: readWait, do: (*Server).jobs},
-	{pattern: "POST " + wire.PathJobs, kind: authority.Operator, wait: readWait, do: (*Server).submitJob},
-	{pattern: "POST " + wire.PathJobs + "/plan", kind: authority.Operator, wait: readWait, do: (*Server).planJob},
-	{pattern: "POST " + wire.PathJobs + "/batch", kind: authority.Operator, wait: batchWait, do: (*Server).submitBatch},
-	{pattern: "GET " + wire.PathJobs + "/{id}", kind: authority.Operator, wait: readWait, do: (*Server).oneJob},
-	{pattern: "GET " + wire.PathJobs + "/{id}/logs", kind: authority.Operator, wait: readWait, do: (*Server).jobLogs},
-	{pattern: "POST " + wire.PathJobs + "/{id}/{verb}", kind: authority.Operator, wait: readWait, do: (*Server).orderJob},
+	{pattern: "GET " + wire.PathJobs, role: authority.RoleViewer, wait: readWait, do: (*Server).jobs},
+	{pattern: "POST " + wire.PathJobs, role: authority.RoleOperator, wait: readWait, do: (*Server).submitJob},
+	{pattern: "POST " + wire.PathJobs + "/plan", role: authority.RoleViewer, wait: readWait, do: (*Server).planJob},
+	{pattern: "POST " + wire.PathJobs + "/batch", role: authority.RoleOperator, wait: batchWait, do: (*Server).submitBatch},
+	{pattern: "GET " + wire.PathJobs + "/{id}", role: authority.RoleViewer, wait: readWait, do: (*Server).oneJob},
+	{pattern: "GET " + wire.PathJobs + "/{id}/logs", role: authority.RoleViewer, wait: readWait, do: (*Server).jobLogs},
+	{pattern: "POST " + wire.PathJobs + "/{id}/{verb}", role: authority.RoleOperator, wait: readWait, do: (*Server).orderJob},
 }
 
 // gang takes a node's word on a launch.

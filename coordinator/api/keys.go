@@ -15,8 +15,8 @@ type Keys interface {
 }
 
 var keyRoutes = []route{
-	{pattern: "GET " + wire.PathKeys, kind: authority.Operator, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Keys.Keys(c.ctx) }},
-	{pattern: "POST " + wire.PathKeys + "/rotate", kind: authority.Operator, wait: readWait, do: (*Server).rotateKey},
+	{pattern: "GET " + wire.PathKeys, role: authority.RoleViewer, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Keys.Keys(c.ctx) }},
+	{pattern: "POST " + wire.PathKeys + "/rotate", role: authority.RoleAdmin, wait: readWait, do: (*Server).rotateKey},
 }
 
 func (s *Server) rotateKey(c call) (any, error) {

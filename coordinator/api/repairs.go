@@ -20,11 +20,11 @@ type Repairs interface {
 }
 
 var repairRoutes = []route{
-	{pattern: "GET " + wire.PathRMA, kind: authority.Operator, wait: readWait, do: (*Server).tickets},
-	{pattern: "GET " + wire.PathRMA + "/{id}", kind: authority.Operator, wait: readWait, do: (*Server).ticket},
-	{pattern: "POST " + wire.PathRMA + "/{id}", kind: authority.Operator, wait: readWait, do: (*Server).moveTicket},
-	{pattern: "GET " + wire.PathParts, kind: authority.Operator, wait: readWait, do: (*Server).parts},
-	{pattern: "GET " + wire.PathLemons, kind: authority.Operator, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Repairs.Lemons(c.ctx) }},
+	{pattern: "GET " + wire.PathRMA, role: authority.RoleViewer, wait: readWait, do: (*Server).tickets},
+	{pattern: "GET " + wire.PathRMA + "/{id}", role: authority.RoleViewer, wait: readWait, do: (*Server).ticket},
+	{pattern: "POST " + wire.PathRMA + "/{id}", role: authority.RoleOperator, wait: readWait, do: (*Server).moveTicket},
+	{pattern: "GET " + wire.PathParts, role: authority.RoleViewer, wait: readWait, do: (*Server).parts},
+	{pattern: "GET " + wire.PathLemons, role: authority.RoleViewer, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Repairs.Lemons(c.ctx) }},
 }
 
 func (s *Server) tickets(c call) (any, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -26,7 +27,9 @@ type call struct {
 // written tells that the handler has answered by itself.
 type route struct {
 	pattern string
-	kind    authority.Kind // Nobody: anyone
+	kind    authority.Kind // for a machine of this kind; with no role either, for anyone
+	role    authority.Role // for people of this role or more
+	admins  []string       // those of its verbs that need an admin
 	wait    time.Duration  // 0: no limit, a stream
 	do      func(s *Server, c call) (answer any, err error)
 
@@ -39,10 +42,8 @@ var written = writtenType{}
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for _, rs := range [][]route{agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, s.moreRoutes()} {
-		for _, rt := range rs {
-			mux.Handle(rt.pattern, s.serve(rt))
-		}
+	for _, rt := range slices.Concat(agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, s.moreRoutes()) {
+		mux.Handle(rt.pattern, s.serve(rt))
 	}
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
@@ -142,14 +143,17 @@ func (s *Server) serve(rt route) http.Handler {
 }
 
 func (s *Server) admit(rt route, w http.ResponseWriter, r *http.Request, who caller) (any, error) {
-	if rt.kind != authority.Nobody && who.kind != rt.kind {
-		return nil, s.refuse(rt, who)
+	if want := rt.caller(); want != authority.Nobody && who.kind != want {
+		return nil, refuse(want, who)
 	}
 	if url, mine, _ := s.backend.Leadership.Leader(); !mine && !rt.anywhere {
 		if url == "" {
 			return nil, Errorf(http.StatusServiceUnavailable, "no leader is known at present").With("an election takes a few seconds; try again")
 		}
 		return nil, Errorf(http.StatusMisdirectedRequest, "this control host does not lead").With("the leader is " + url)
+	}
+	if need := rt.needs(r); rt.role != authority.RoleNone && !who.role.Covers(need) {
+		return nil, s.refuseRole(r, who, need)
 	}
 	ctx := r.Context()
 	if rt.wait > 0 {
@@ -158,17 +162,6 @@ func (s *Server) admit(rt route, w http.ResponseWriter, r *http.Request, who cal
 		defer cancel()
 	}
 	return rt.do(s, call{w: w, r: r, who: who, ctx: ctx})
-}
-
-func (s *Server) refuse(rt route, who caller) error {
-	if who.kind == authority.Nobody {
-		e := Errorf(http.StatusUnauthorized, "%s", who.deny)
-		if rt.kind == authority.Node {
-			return e.With("enrol the node: assay node enroll NODE on the control host, then assay-agent enroll --token TOKEN")
-		}
-		return e.With("run as root on the control host, or use a certificate from assay operator issue")
-	}
-	return Errorf(http.StatusForbidden, "%s %s may not call an endpoint for %ss", who.kind, who.name, rt.kind)
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, answer any) int {

@@ -9,10 +9,10 @@ import (
 )
 
 var ruleRoutes = []route{
-	{pattern: "GET " + wire.PathRules, kind: authority.Operator, wait: readWait, do: (*Server).rules},
-	{pattern: "POST " + wire.PathRules, kind: authority.Operator, wait: batchWait, do: (*Server).setRules},
-	{pattern: "DELETE " + wire.PathRules + "/{kind}/{name}", kind: authority.Operator, wait: readWait, do: (*Server).dropRule},
-	{pattern: "GET " + wire.PathAccounts, kind: authority.Operator, wait: readWait, do: (*Server).accounts},
+	{pattern: "GET " + wire.PathRules, role: authority.RoleViewer, wait: readWait, do: (*Server).rules},
+	{pattern: "POST " + wire.PathRules, role: authority.RoleAdmin, wait: batchWait, do: (*Server).setRules},
+	{pattern: "DELETE " + wire.PathRules + "/{kind}/{name}", role: authority.RoleAdmin, wait: readWait, do: (*Server).dropRule},
+	{pattern: "GET " + wire.PathAccounts, role: authority.RoleViewer, wait: readWait, do: (*Server).accounts},
 }
 
 func (s *Server) rules(c call) (any, error) {

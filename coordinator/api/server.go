@@ -37,6 +37,7 @@ type Server struct {
 	keepalive time.Duration
 	limits    *limiter
 	enrolling *bucket
+	refusals  *limiter // of records of calls refused for want of a role, by caller
 	streams   *streams
 	handler   http.Handler
 
@@ -50,7 +51,7 @@ type Server struct {
 func New(b Backend, m *Metrics, log *slog.Logger) *Server {
 	s := &Server{
 		backend: b, metrics: m, log: log, keepalive: Keepalive,
-		limits: newLimiter(50, 200), enrolling: newBucket(200, 2000), streams: newStreams(m.connected),
+		limits: newLimiter(50, 200), enrolling: newBucket(200, 2000), refusals: newLimiter(refusalRate, refusalBurst), streams: newStreams(m.connected),
 	}
 	s.handler = s.recovered(s.routes())
 	return s
@@ -150,7 +151,8 @@ func (s *Server) recovered(next http.Handler) http.Handler {
 type caller struct {
 	kind authority.Kind
 	name string
-	deny string // why an unknown caller is unknown
+	role authority.Role // of a person
+	deny string         // why an unknown caller is unknown
 }
 
 type callerKey struct{}
@@ -162,9 +164,10 @@ func callerOf(r *http.Request) caller {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return caller{deny: "no client certificate"}
 	}
-	kind, name := authority.Identity(r.TLS.VerifiedChains[0][0])
+	cert := r.TLS.VerifiedChains[0][0]
+	kind, name := authority.Identity(cert)
 	if kind == authority.Nobody {
 		return caller{deny: "the client certificate is neither a node's nor an operator's"}
 	}
-	return caller{kind: kind, name: name}
+	return caller{kind: kind, name: name, role: authority.RoleOf(cert)}
 }

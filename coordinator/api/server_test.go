@@ -94,12 +94,31 @@ func (r *rig) as(t testing.TB, kind authority.Kind, name string) *http.Client {
 	}
 	sign := r.plane.CA.SignNode
 	if kind == authority.Operator {
-		sign = r.plane.CA.SignOperator
+		return r.person(t, name, authority.RoleAdmin)
 	}
 	cert, err := sign(csr, name, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r.with(t, cert, key, kind)
+}
+
+// person returns an HTTP client with the certificate of a person of a role.
+func (r *rig) person(t testing.TB, name string, role authority.Role) *http.Client {
+	t.Helper()
+	csr, key, err := authority.NewRequest(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := r.plane.CA.SignOperator(csr, name, role, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.with(t, cert, key, authority.Operator)
+}
+
+func (r *rig) with(t testing.TB, cert, key []byte, kind authority.Kind) *http.Client {
+	t.Helper()
 	cfg, err := authority.ClientTLS(r.plane.CA.CertPEM(), cert, key)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 )
 
 // ListenUnix listens on path, mode 0600. A socket left behind by a dead process is replaced; one that still answers is
-// an error. Whoever the kernel says is root or owns the socket is an operator, named after the OS user.
+// an error. Whoever the kernel says is root or owns the socket is an admin, named after the OS user.
 func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if st, err := os.Lstat(path); err == nil {
 		if st.Mode()&fs.ModeSocket == 0 {
@@ -68,7 +68,7 @@ func peer(c net.Conn, path string) caller {
 	if cred.Uid != 0 && !owns(cred.Uid, path) {
 		return caller{deny: fmt.Sprintf("user id %d is neither root nor the socket's owner", cred.Uid)}
 	}
-	return caller{kind: authority.Operator, name: userName(cred.Uid)}
+	return caller{kind: authority.Operator, name: userName(cred.Uid), role: authority.RoleAdmin}
 }
 
 func owns(uid uint32, path string) bool {

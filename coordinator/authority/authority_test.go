@@ -94,16 +94,52 @@ func TestSignOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := a.SignOperator(csr, "alice", time.Hour)
-	if err != nil {
-		t.Fatal(err)
+	for _, role := range Roles {
+		out, err := a.SignOperator(csr, "alice", role, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert, err := parseCert(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind, name := Identity(cert); kind != Operator || name != "alice" || RoleOf(cert) != role {
+			t.Errorf("identity = %q %q %q, want operator alice, %s", kind, name, RoleOf(cert), role)
+		}
 	}
-	cert, err := parseCert(out)
-	if err != nil {
-		t.Fatal(err)
+	for _, role := range []Role{RoleNone, "king"} {
+		if _, err := a.SignOperator(csr, "alice", role, time.Hour); err == nil {
+			t.Errorf("signed for the role %q", role)
+		}
 	}
-	if kind, name := Identity(cert); kind != Operator || name != "alice" {
-		t.Errorf("identity = %q %q, want operator alice", kind, name)
+}
+
+// Whoever held an operator's certificate before there were roles is an operator now, and a node is nobody.
+func TestRoles(t *testing.T) {
+	of := func(cn, unit string) Role {
+		return RoleOf(&x509.Certificate{Subject: pkix.Name{CommonName: cn, OrganizationalUnit: []string{unit}}})
+	}
+	for _, c := range []struct {
+		cn, unit string
+		want     Role
+	}{
+		{"operator:alice", "assay-operator", RoleOperator},
+		{"operator:alice", "assay-admin", RoleAdmin},
+		{"operator:alice", "assay-agent", RoleNone},
+		{"node:gpu001", "assay-admin", RoleNone},
+		{"node:gpu001", "assay-agent", RoleNone},
+	} {
+		if got := of(c.cn, c.unit); got != c.want {
+			t.Errorf("%s of %s: role %q, want %q", c.cn, c.unit, got, c.want)
+		}
+	}
+	order := append([]Role{RoleNone}, Roles...)
+	for i, have := range order {
+		for j, need := range order {
+			if got, want := have.Covers(need), need != RoleNone && i >= j; got != want {
+				t.Errorf("%q covers %q: %t", have, need, got)
+			}
+		}
 	}
 }
 

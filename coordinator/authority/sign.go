@@ -28,12 +28,12 @@ const (
 	Control  Kind = "control" // another control host
 )
 
-// Organizational units of the certificates signed here. A certificate of one kind is never taken for another.
+// Organizational units of the certificates signed here, besides those of people (see roleUnits). A certificate of one kind is
+// never taken for another.
 const (
-	agentUnit    = "assay-agent"
-	operatorUnit = "assay-operator"
-	serverUnit   = "assayd"
-	controlUnit  = "assayd-peer"
+	agentUnit   = "assay-agent"
+	serverUnit  = "assayd"
+	controlUnit = "assayd-peer"
 )
 
 var nameRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
@@ -91,9 +91,13 @@ func (a *Authority) SignNode(csrPEM []byte, node string, ttl time.Duration) (cer
 	return a.signClient(csrPEM, Node, agentUnit, node, ttl)
 }
 
-// SignOperator turns a person's certificate request into a client certificate.
-func (a *Authority) SignOperator(csrPEM []byte, name string, ttl time.Duration) (cert []byte, err error) {
-	return a.signClient(csrPEM, Operator, operatorUnit, name, ttl)
+// SignOperator turns a person's certificate request into a client certificate that carries the person's role.
+func (a *Authority) SignOperator(csrPEM []byte, name string, role Role, ttl time.Duration) (cert []byte, err error) {
+	unit, ok := roleUnits[role]
+	if !ok {
+		return nil, &RequestError{fmt.Sprintf("%.40q is no role: viewer, operator and admin are", role)}
+	}
+	return a.signClient(csrPEM, Operator, unit, name, ttl)
 }
 
 func (a *Authority) signClient(csrPEM []byte, kind Kind, unit, name string, ttl time.Duration) ([]byte, error) {
@@ -160,7 +164,7 @@ func Identity(cert *x509.Certificate) (Kind, string) {
 	switch unit := cert.Subject.OrganizationalUnit[0]; {
 	case kind == string(Node) && unit == agentUnit:
 		return Node, name
-	case kind == string(Operator) && unit == operatorUnit:
+	case kind == string(Operator) && roleOfUnit(unit) != RoleNone:
 		return Operator, name
 	case kind == string(Control) && unit == controlUnit:
 		return Control, name

@@ -65,7 +65,7 @@ func operator(t *testing.T, p *apitest.Plane, url string) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cert, err := p.CA.SignOperator(csr, "alice", time.Hour)
+	cert, err := p.CA.SignOperator(csr, "alice", authority.RoleAdmin, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -284,8 +284,9 @@ type NodeVerb struct {
 // An OperatorAsk asks for a person's client certificate. The private key stays with the asker.
 type OperatorAsk struct {
 	Name string `json:"name"`
-	CSR  []byte `json:"csr"`           // PEM
-	TTL  string `json:"ttl,omitempty"` // default 720h
+	Role string `json:"role,omitempty"` // viewer, operator or admin; default operator
+	CSR  []byte `json:"csr"`            // PEM
+	TTL  string `json:"ttl,omitempty"`  // default 720h
 }
 
 // A GuardVerb freezes or thaws.

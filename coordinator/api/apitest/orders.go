@@ -225,7 +225,7 @@ func (p *Plane) Enroll(_ context.Context, e wire.Enroll) (wire.Enrolled, error) 
 
 // IssueOperator implements api.Enroller.
 func (p *Plane) IssueOperator(_ context.Context, _ string, ask wire.OperatorAsk) (wire.Enrolled, error) {
-	cert, err := p.CA.SignOperator(ask.CSR, ask.Name, time.Hour)
+	cert, err := p.CA.SignOperator(ask.CSR, ask.Name, authority.Role(ask.Role), time.Hour)
 	if err != nil {
 		return wire.Enrolled{}, err
 	}
@@ -332,4 +332,10 @@ func (p *Plane) Open(ctx context.Context, socket string, s *api.Server) (func(co
 		}
 		return <-done
 	}, nil
+}
+
+// Refused implements api.Auditor.
+func (p *Plane) Refused(_ context.Context, by string, has, needs authority.Role, call, node string) error {
+	p.Record(wire.HistoryEntry{Node: node, Event: fmt.Sprintf("refused role=%s needs=%s call=%q", has, needs, call), By: by})
+	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/policy/policyfile"
+	"github.com/assay-gpu/assay/cmd/internal/tab"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
@@ -278,8 +279,11 @@ func newCheckExplain() *cobra.Command {
 	return &cobra.Command{
 		Use: "explain ID", Short: "Say what a check reads, by what rule it judges, and where the rule is from", Args: usageArgs(cobra.ExactArgs(1)),
 		Example: "  assay-agent check explain rowremap",
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return catalog.IDs(), cobra.ShellCompDirectiveNoFileComp
+		ValidArgsFunction: func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return tab.Begin(catalog.IDs(), word), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			text, ok := catalog.Explain(args[0])

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/cmd/internal/tab"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
@@ -29,6 +30,9 @@ func newCheckUser() *cobra.Command {
 	f := hardwareFlags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print one finding a line, as JSON")
 	c.Flags().StringVar(&policyFile, "policy", "", "take the user checks of this policy `FILE`")
+	c.ValidArgsFunction = func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		return tab.Rest(offerUserChecks(f, policyFile), args, word), cobra.ShellCompDirectiveNoFileComp
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg, err := f.load()
 		if err != nil {

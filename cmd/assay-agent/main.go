@@ -98,6 +98,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newRun(), newCheck(), newStatus(), newCapture(), newForget(), newEnroll(), newProbe(), newGolden(), newSim(), newVersion())
 	root.InitDefaultCompletionCmd()
 	strictArgs(root)
+	completeFlags(root)
 	return root
 }
 

@@ -33,6 +33,7 @@ func (a *app) accountCmd() *cobra.Command {
 			return named(f.Accounts, n, func(x rules.Account) string { return x.Name })
 		},
 		fresh: func(n string) any { return &rules.Account{Name: n} },
+		names: offerAccounts,
 		put:   func(f *rules.File, r any) { f.Accounts = append(f.Accounts, r.(rules.Account)) },
 		list:  (*app).listAccounts,
 	}, "Keep the tree of accounts: shares, quotas, limits, users", a.ruleLoadCmd(), a.ruleDumpCmd(), a.priorityCmd())
@@ -86,6 +87,7 @@ func (a *app) qosCmd() *cobra.Command {
 			return named(f.QOS, n, func(x rules.QOS) string { return x.Name })
 		},
 		fresh: func(n string) any { return &rules.QOS{Name: n} },
+		names: offerQOS,
 		put:   func(f *rules.File, r any) { f.QOS = append(f.QOS, r.(rules.QOS)) },
 		list: func(a *app, ctx context.Context, c *client.Client) error {
 			f, err := c.Rules(ctx, true)
@@ -137,6 +139,7 @@ func (a *app) partitionCmd() *cobra.Command {
 			return named(f.Partitions, n, func(x rules.Partition) string { return x.Name })
 		},
 		fresh: func(n string) any { return &rules.Partition{Name: n} },
+		names: offerPartitions,
 		put:   func(f *rules.File, r any) { f.Partitions = append(f.Partitions, r.(rules.Partition)) },
 		list: func(a *app, ctx context.Context, c *client.Client) error {
 			f, err := c.Rules(ctx, true)
@@ -179,6 +182,7 @@ func (a *app) reservationCmd() *cobra.Command {
 			return named(f.Reservations, n, func(x rules.Reservation) string { return x.Name })
 		},
 		fresh: func(n string) any { return &rules.Reservation{Name: n} },
+		names: offerReservations,
 		put:   func(f *rules.File, r any) { f.Reservations = append(f.Reservations, r.(rules.Reservation)) },
 		list: func(a *app, ctx context.Context, c *client.Client) error {
 			f, err := c.Rules(ctx, true)

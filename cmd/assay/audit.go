@@ -28,6 +28,7 @@ tokens and operators. Looks through the newest %d entries of history.`, auditRea
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&by, "by", "", "only of this person")
 			cmd.Flags().StringArrayVar(&hosts, "node", nil, "only on these nodes (hostlist)")
+			a.completeFlag(cmd, "node", offerNodes)
 		},
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
 			list, _, err := nodeNames(hosts)

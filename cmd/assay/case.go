@@ -63,7 +63,7 @@ func (a *app) caseRows(cs []wire.Case) error {
 func (a *app) caseShowCmd() *cobra.Command {
 	var dir string
 	return a.command(spec{
-		use: "show CASE", short: "Show a case: cause, owner, attempts, evidence, what happens next", args: cobra.ExactArgs(1),
+		use: "show CASE", short: "Show a case: cause, owner, attempts, evidence, what happens next", args: cobra.ExactArgs(1), offers: map[string]offer{"CASE": offerCases},
 		long: `With --fetch its evidence is written to a new directory: kernel log, snapshot, policy, the driver's report. assay-agent check
 --from DIR judges it again.`,
 		example: "  assay case show Q-7F3K\n  assay case show Q-7F3K --fetch /tmp/Q-7F3K\n  assay case show Q-7F3K -o json",

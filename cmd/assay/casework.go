@@ -50,7 +50,7 @@ deadline. Give the case back with --back, or end it with assay node resume.`,
 
 func (a *app) caseNoteCmd() *cobra.Command {
 	return a.command(spec{
-		use: "note CASE TEXT...", short: "Write a line in a case's timeline, open or closed", args: cobra.MinimumNArgs(2),
+		use: "note CASE TEXT...", short: "Write a line in a case's timeline, open or closed", args: cobra.MinimumNArgs(2), offers: map[string]offer{"CASE": offerCases},
 		example: "  assay case note Q-7F3K 'the same slot as in March; ask for the riser'",
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			return a.caseOrder(ctx, c, args[0], "note", wire.CaseVerb{Reason: strings.Join(args[1:], " ")})

@@ -33,6 +33,7 @@ given to --after to go on from there.`,
 			cmd.Flags().IntVar(&last, "last", 20, "how many of the newest entries to begin with")
 			cmd.Flags().StringVar(&ask.After, "after", "", "begin after this cursor instead")
 			cmd.Flags().StringArrayVar(&hosts, "node", nil, "only entries of these nodes (hostlist)")
+			a.completeFlag(cmd, "node", offerNodes)
 			cmd.MarkFlagsMutuallyExclusive("last", "after")
 		},
 		run: func(ctx context.Context, c *client.Client, _ []string) error {

@@ -35,7 +35,7 @@ again, once every node has reported since.`,
 		flags: func(cmd *cobra.Command) {
 			reasonFlag(cmd, &v.Reason)
 			cmd.Flags().StringVar(&v.AcceptRisk, "accept-risk", "", wire.RiskUnheard+": although nodes have not reported since")
-			cmd.RegisterFlagCompletionFunc("accept-risk", cobra.FixedCompletions([]string{wire.RiskUnheard}, cobra.ShellCompDirectiveNoFileComp))
+			a.completeFlag(cmd, "accept-risk", fixed(wire.RiskUnheard))
 		},
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
 			g, err := c.Lift(ctx, v)

@@ -117,7 +117,7 @@ func jobWhere(j wire.Job) string {
 
 func (a *app) jobShowCmd() *cobra.Command {
 	return a.command(spec{
-		use: "show JOB", short: "Show one job", args: cobra.ExactArgs(1), example: "  assay job show 12",
+		use: "show JOB", short: "Show one job", args: cobra.ExactArgs(1), offers: map[string]offer{"JOB": offerJobs}, example: "  assay job show 12",
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := jobID(args[0])
 			if err != nil {
@@ -183,7 +183,7 @@ func positive(n int64) string {
 
 func (a *app) jobWhyCmd() *cobra.Command {
 	return a.command(spec{
-		use: "why JOB", short: "Say why a job waits, or how it ended", args: cobra.ExactArgs(1), example: "  assay job why 12",
+		use: "why JOB", short: "Say why a job waits, or how it ended", args: cobra.ExactArgs(1), offers: map[string]offer{"JOB": offerJobs}, example: "  assay job why 12",
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := jobID(args[0])
 			if err != nil {
@@ -225,7 +225,7 @@ func (a *app) whyText(j wire.Job) string {
 func (a *app) jobLogsCmd() *cobra.Command {
 	rank := -1
 	return a.command(spec{
-		use: "logs JOB", short: "Print the end of what a job's ranks wrote", args: cobra.ExactArgs(1), example: "  assay job logs 12\n  assay job logs 12 --rank 3",
+		use: "logs JOB", short: "Print the end of what a job's ranks wrote", args: cobra.ExactArgs(1), offers: map[string]offer{"JOB": offerJobs}, example: "  assay job logs 12\n  assay job logs 12 --rank 3",
 		long:  "The control plane keeps the end of the output of rank 0 and of ranks that failed, and less of the others, once they have ended. The whole is in the file that --output names, on the nodes.",
 		flags: func(cmd *cobra.Command) { cmd.Flags().IntVar(&rank, "rank", -1, "of this rank alone") },
 		run: func(ctx context.Context, c *client.Client, args []string) error {

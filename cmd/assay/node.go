@@ -32,6 +32,7 @@ func (a *app) nodeListCmd() *cobra.Command {
   assay node list --out -o json | jq -r '.[].name'`,
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringSliceVar(&states, "state", nil, "only nodes in these states")
+			a.completeFlag(cmd, "state", fixed(stateNames()...))
 			cmd.Flags().BoolVar(&out, "out", false, "only nodes out of service")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -247,6 +248,7 @@ passes the intake screen.`,
 			cmd.Flags().BoolVar(&ask.Adopt, "adopt", false, "live nodes: a passing prolog certifies them without an intake screen")
 			durationFlag(cmd, &ttl, "ttl", "how long the tokens work, up to 7d")
 			cmd.Flags().StringVar(&ask.Leaf, "leaf", "", "leaf switch the nodes hang under, if Slurm does not say")
+			a.completeFlag(cmd, "leaf", offerOfNodes(func(n wire.Node) []string { return []string{n.Leaf} }))
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			var err error

@@ -149,6 +149,7 @@ func (a *app) nodeUnholdCmd() *cobra.Command {
 		flags: func(cmd *cobra.Command) {
 			a.yesFlag(cmd)
 			cmd.Flags().StringVar(&v.Owner, "owner", "", "whose hold to remove (default: yours)")
+			a.completeFlag(cmd, "owner", offerOfNodes(holders))
 			cmd.Flags().StringVar(&v.Reason, "reason", "", "why, for those who come after")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -175,6 +176,7 @@ in: that is the risk to accept.`,
 			reasonFlag(cmd, &v.Reason)
 			a.yesFlag(cmd)
 			cmd.Flags().StringVar(&v.AcceptRisk, "accept-risk", "", "unmanaged: jobs may start there with nothing checked")
+			a.completeFlag(cmd, "accept-risk", fixed(riskUnmanaged))
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			_, names, err := nodeNames(args)
@@ -213,6 +215,7 @@ terminal, or accept the risk "quarantined". Nodes of a range that are in service
 			reasonFlag(cmd, &v.Reason)
 			a.yesFlag(cmd)
 			cmd.Flags().StringSliceVar(&risks, "accept-risk", nil, "no-certificate: nothing says the fault is gone; quarantined: the range holds nodes out for a fault")
+			a.completeFlag(cmd, "accept-risk", fixed(riskNoCertificate, riskQuarantined))
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			list, names, err := nodeNames(args)
@@ -242,6 +245,14 @@ terminal, or accept the risk "quarantined". Nodes of a range that are in service
 			return a.orderAll(names, func(n string) (wire.Node, error) { return c.Resume(ctx, n, v) })
 		},
 	})
+}
+
+// holders are those who hold a node.
+func holders(n wire.Node) (names []string) {
+	for _, h := range n.Holds {
+		names = append(names, h.Owner)
+	}
+	return names
 }
 
 // resumable picks the nodes to resume: those named one by one, and those of ranges that are out of service. Members of

@@ -36,6 +36,8 @@ what most of its nodes show, and the overrides that fit it.`,
 			cmd.Flags().StringVar(&node, "node", "", "as it holds for this node")
 			cmd.Flags().StringVar(&sku, "sku", "", "what is known of this product, as H100 or \"NVIDIA H100 80GB HBM3\"")
 			cmd.MarkFlagsMutuallyExclusive("node", "sku")
+			a.completeFlag(cmd, "node", offerNodes)
+			a.completeFlag(cmd, "sku", offerOfNodes(func(n wire.Node) []string { return []string{n.Product} }))
 		},
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
 			switch {

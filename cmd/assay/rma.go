@@ -192,7 +192,7 @@ the same part is back needs --outcome. The intake screen then decides: it closes
 			f.StringVar(&warranty, "warranty", "", "the part's warranty ends on this day, as 2027-06-30")
 			f.StringVar(&v.Owner, "owner", "", "who deals with it from now on")
 			f.StringVar(&v.Note, "note", "", "for those who come after")
-			cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{rma.Accepted, rma.Shipped, rma.Received, rma.Closed}, cobra.ShellCompDirectiveNoFileComp))
+			a.completeFlag(cmd, "state", fixed(rma.Accepted, rma.Shipped, rma.Received, rma.Closed))
 			cmd.MarkFlagsOneRequired("outcome", "state", "vendor", "warranty", "owner", "note")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) (err error) {

@@ -62,6 +62,9 @@ certificate. Wherever nodes are named, a hostlist will do: 'gpu[001-016,020]'.
 	f.StringVarP(&a.output, "output", "o", "table", "form of the result: table, wide, json or yaml")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 	f.DurationVar(&a.timeout, "timeout", 30*time.Second, "longest wait for an answer")
+	for _, name := range []string{"server", "timeout"} {
+		root.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
 	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "wide", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	a.group(root)
 	root.AddCommand(a.fleetCmd(), a.nodeCmd(), a.guardCmd(), a.caseCmd(), a.certCmd(), a.rmaCmd(), a.eventsCmd(), a.auditCmd(), a.policyCmd(), a.topoCmd(), a.jobCmd(), a.queueCmd(), a.accountCmd(), a.qosCmd(), a.partitionCmd(), a.reservationCmd(), a.simCmd(), a.operatorCmd(), a.versionCmd(), a.manCmd())
@@ -120,6 +123,8 @@ type spec struct {
 	follow                    bool // runs until interrupted: no overall timeout
 	local                     bool // does not talk to the control plane
 	flags                     func(*cobra.Command)
+	offers                    map[string]offer // what the shell offers for words of use, where it is not what offers has
+	keys                      []string         // what it offers for KEY=VALUE, each with its =
 	run                       func(ctx context.Context, c *client.Client, args []string) error
 }
 
@@ -152,6 +157,7 @@ func (a *app) command(s spec) *cobra.Command {
 	if s.flags != nil {
 		s.flags(cmd)
 	}
+	a.complete(cmd, s)
 	return cmd
 }
 

@@ -29,6 +29,7 @@ type ruleKind struct {
 	fresh        func(name string) any // a pointer to an empty record
 	put          func(*rules.File, any)
 	list         func(a *app, ctx context.Context, c *client.Client) error
+	names        offer
 }
 
 func (a *app) ruleCmd(k ruleKind, short string, more ...*cobra.Command) *cobra.Command {
@@ -45,7 +46,7 @@ func (a *app) ruleListCmd(k ruleKind) *cobra.Command {
 
 func (a *app) ruleShowCmd(k ruleKind) *cobra.Command {
 	return a.command(spec{
-		use: "show NAME", short: "Show one " + k.name + " in the form that create and update read", args: cobra.ExactArgs(1),
+		use: "show NAME", short: "Show one " + k.name + " in the form that create and update read", args: cobra.ExactArgs(1), offers: map[string]offer{"NAME": k.names},
 		example: fmt.Sprintf("  assay %s show %s", k.name, strings.Fields(k.example)[0]),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			f, err := c.Rules(ctx, true)
@@ -85,18 +86,19 @@ func (a *app) yaml(v any) error {
 }
 
 func (a *app) ruleSetCmd(k ruleKind, create bool) *cobra.Command {
-	verb, short := "update", "Change some of what one says"
+	verb, short, names := "update", "Change some of what one says", k.names
 	if create {
-		verb, short = "create", "Make a new one"
+		verb, short, names = "create", "Make a new one", nil
 	}
+	keys := keysOf(reflect.TypeOf(k.fresh("")).Elem(), "")
 	return a.command(spec{
-		use: verb + " NAME KEY=VALUE…", short: short, args: cobra.MinimumNArgs(1),
+		use: verb + " NAME KEY=VALUE…", short: short, args: cobra.MinimumNArgs(1), offers: map[string]offer{"NAME": names}, keys: settings(keys),
 		example: fmt.Sprintf("  assay %s %s %s", k.name, verb, k.example),
 		long: fmt.Sprintf(`KEY=VALUE sets one thing, KEY= sets it back, and of a list KEY+=VALUE adds and KEY-=VALUE takes away. Keys:
 
   %s
 
-What was running goes on. What waits is judged by the new rules at once.`, strings.Join(wrapped(keysOf(reflect.TypeOf(k.fresh("")).Elem(), ""), 100), "\n  ")),
+What was running goes on. What waits is judged by the new rules at once.`, strings.Join(wrapped(keys, 100), "\n  ")),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			f, err := c.Rules(ctx, true)
 			if err != nil {
@@ -129,7 +131,7 @@ What was running goes on. What waits is judged by the new rules at once.`, strin
 
 func (a *app) ruleDeleteCmd(k ruleKind) *cobra.Command {
 	return a.command(spec{
-		use: "delete NAME…", short: "Delete " + k.plural, args: cobra.MinimumNArgs(1), example: fmt.Sprintf("  assay %s delete %s", k.name, strings.Fields(k.example)[0]),
+		use: "delete NAME…", short: "Delete " + k.plural, args: cobra.MinimumNArgs(1), offers: map[string]offer{"NAME": k.names}, example: fmt.Sprintf("  assay %s delete %s", k.name, strings.Fields(k.example)[0]),
 		long: "One that jobs which wait or run still need is kept, and that is said.",
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			for _, name := range args {
@@ -155,6 +157,15 @@ func keysOf(t reflect.Type, prefix string) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// settings are keys as they are typed: each with its =.
+func settings(keys []string) []string {
+	out := make([]string, len(keys))
+	for i, k := range keys {
+		out[i] = k + "="
+	}
+	return out
 }
 
 // wrapped puts words into lines of at most width.
@@ -327,10 +338,11 @@ func (a *app) ruleDumpCmd() *cobra.Command {
 }
 
 func (a *app) priorityCmd() *cobra.Command {
+	keys := keysOf(reflect.TypeFor[rules.Priority](), "")
 	return a.command(spec{
-		use: "priority [KEY=VALUE…]", short: "Show or set the weights that make a job's priority", args: cobra.ArbitraryArgs,
+		use: "priority [KEY=VALUE…]", short: "Show or set the weights that make a job's priority", args: cobra.ArbitraryArgs, keys: settings(keys),
 		example: "  assay account priority\n  assay account priority fair_share=20000 half_life=14d",
-		long:    "Keys, as PriorityWeight… and what goes with them in slurm.conf:\n\n  " + strings.Join(wrapped(keysOf(reflect.TypeFor[rules.Priority](), ""), 100), "\n  "),
+		long:    "Keys, as PriorityWeight… and what goes with them in slurm.conf:\n\n  " + strings.Join(wrapped(keys, 100), "\n  "),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			f, err := c.Rules(ctx, true)
 			if err != nil {

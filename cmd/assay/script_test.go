@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/api/apitest"
 	"github.com/assay-gpu/assay/coordinator/certificate"
+	"github.com/assay-gpu/assay/coordinator/rma"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
@@ -42,6 +44,9 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"event":  event,
 			"follow": follow,
+			"ledger": ledger,
+			"mute":   mute,
+			"within": within,
 		},
 	})
 }
@@ -172,4 +177,41 @@ func follow(ts *testscript.TestScript, _ bool, args []string) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	ts.Fatalf("%s never held %q", args[0], args[1])
+}
+
+// ledger serves the parts of this story's fleet on a socket: ledger SOCKET.
+func ledger(ts *testscript.TestScript, _ bool, args []string) {
+	part := rma.Part{Serial: "1653921004711", Product: "NVIDIA H100 80GB HBM3", Places: []rma.Place{{Node: "gpu003", Slot: "0000:3b:00.0", Since: epoch}}}
+	ticket := rma.Ticket{ID: "R-4M2K", Node: "gpu003", Cause: "rowremap", State: rma.Shipped}
+	mux := http.NewServeMux()
+	mux.HandleFunc(wire.PathParts, func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode([]rma.Part{part}) })
+	mux.HandleFunc(wire.PathRMA, func(w http.ResponseWriter, _ *http.Request) { json.NewEncoder(w).Encode([]rma.Ticket{ticket}) })
+	serveOn(ts, args[0], mux)
+}
+
+// mute is a control plane that takes calls and never answers: mute SOCKET.
+func mute(ts *testscript.TestScript, _ bool, args []string) {
+	serveOn(ts, args[0], http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+}
+
+func serveOn(ts *testscript.TestScript, socket string, h http.Handler) {
+	dir, err := os.MkdirTemp("", "assay") // a socket's path is short
+	ts.Check(err)
+	ln, err := net.Listen("unix", filepath.Join(dir, "s"))
+	ts.Check(err)
+	ts.Check(os.Symlink(dir, ts.MkAbs(socket)))
+	srv := &http.Server{Handler: h}
+	go srv.Serve(ln)
+	ts.Defer(func() { srv.Close(); os.RemoveAll(dir) })
+}
+
+// within runs a command that must end in time: within DURATION PROGRAM ARG…
+func within(ts *testscript.TestScript, _ bool, args []string) {
+	most, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	begun := time.Now()
+	ts.Check(ts.Exec(args[1], args[2:]...))
+	if took := time.Since(begun); took > most {
+		ts.Fatalf("took %s of %s", took, most)
+	}
 }

@@ -53,6 +53,8 @@ shows what certificates change. Limits that a trace does not have are --estimate
 			fl.StringVar(&f.nodesFile, "nodes-file", "", "an Alibaba 2023 node file instead of --nodes and --gpus")
 			fl.IntVar(&f.leaf, "leaf", 16, "nodes under one leaf switch")
 			fl.StringSliceVar(&f.policies, "policy", []string{"backfill"}, "backfill (conservative), easy, fifo; several to compare them")
+			a.completeFlag(cmd, "policy", fixed("backfill", "easy", "fifo"))
+			a.completeFlag(cmd, "gating", fixed("with", "without", "both"))
 			fl.BoolVar(&f.faults, "faults", false, "nodes fail, are repaired, and compute wrongly")
 			fl.StringVar(&f.gating, "gating", "with", "with faults: with certificates, without, or both to compare")
 			fl.DurationVar(&f.checkpoint, "checkpoint", time.Hour, "time between checkpoints; 0: an interrupted job begins anew")
@@ -86,6 +88,7 @@ Nodes have eight GPUs. The same seed gives the same trace.`,
 		example: `  assay sim generate --profile seren --jobs 5000 --nodes 280 --load 0.9 > seren.csv`,
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&profile, "profile", "kalos", "seren, kalos, philly, helios or pai")
+			a.completeFlag(cmd, "profile", fixed("seren", "kalos", "philly", "helios", "pai"))
 			cmd.Flags().IntVar(&jobs, "jobs", 1000, "how many jobs")
 			cmd.Flags().IntVar(&nodes, "nodes", 64, "for a fleet of so many nodes")
 			cmd.Flags().Float64Var(&load, "load", 0.9, "GPU time asked, over what there is")

@@ -78,6 +78,9 @@ with the --key that it printed: lines that were taken are not taken twice.`,
 			for i, o := range submitSwitches {
 				f.BoolVarP(&switches[i], o.name, o.short, false, o.usage)
 			}
+			for name, o := range map[string]offer{"partition": offerPartitions, "qos": offerQOS, "account": offerAccounts, "reservation": offerReservations, "certified": fixed(levelNames()...)} {
+				a.completeFlag(cmd, name, o)
+			}
 			f.BoolVar(&dryRun, "dry-run", false, "only say where it would start now, or why not")
 			f.BoolVar(&wait, "wait", false, "wait for its end; exit status 1 unless it completed")
 			f.StringVar(&batch, "batch", "", "submit the jobs of this `FILE`, one a line")

@@ -212,6 +212,7 @@ Exits 1 when there is anything to tell.`,
   assay topo check topology.conf -o json`,
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&nodes, "nodes", "", "the nodes that exist, a hostlist")
+			a.completeFlag(cmd, "nodes", offerNodes)
 		},
 		run: func(_ context.Context, _ *client.Client, args []string) error {
 			text, err := readTopology(args[0], a.in)

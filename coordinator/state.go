@@ -53,6 +53,8 @@ type counters struct {
 	Job     int64     `json:"job"`     // last job of the built-in scheduler
 	Policy  int       `json:"policy"`  // last version given to a policy; 0 before there was a rollout
 	Time    time.Time `json:"time"`    // leader time of the last commit
+
+	Head string `json:"head,omitempty"` // hash of the last history entry
 }
 
 // A pending effect is recorded in the transaction that asked for it, and ticked off in the one that ends it.

@@ -258,6 +258,8 @@ func (t *tx) tick(id string) { t.effects[id] = nil }
 func (t *tx) record(h wire.HistoryEntry) {
 	t.counters.History++
 	h.Cursor, h.At = cursor(t.counters.History), t.now
+	h = wire.Chained(t.counters.Head, h)
+	t.counters.Head = h.Hash
 	t.history = append(t.history, h)
 }
 

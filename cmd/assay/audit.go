@@ -20,11 +20,11 @@ var byItself = []string{"", "assay", "agent", "slurm"}
 func (a *app) auditCmd() *cobra.Command {
 	var by string
 	var hosts []string
-	return a.command(spec{
+	cmd := a.command(spec{
 		use: "audit", short: "List what people ordered: who, when, on what, and why", args: cobra.NoArgs,
 		long: fmt.Sprintf(`Every order that changed something is in history with its author: on nodes and cases, tickets, the guard, policy, keys,
-tokens and operators. Looks through the newest %d entries of history.`, auditReach),
-		example: "  assay audit\n  assay audit --by alice -o json\n  assay audit --node 'gpu[001-008]'",
+tokens and operators, and calls refused for want of a role. Looks through the newest %d entries of history.`, auditReach),
+		example: "  assay audit\n  assay audit verify\n  assay audit --by alice -o json\n  assay audit --node 'gpu[001-008]'",
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&by, "by", "", "only of this person")
 			cmd.Flags().StringArrayVar(&hosts, "node", nil, "only on these nodes (hostlist)")
@@ -57,4 +57,6 @@ tokens and operators. Looks through the newest %d entries of history.`, auditRea
 			})
 		},
 	})
+	cmd.AddCommand(a.auditVerifyCmd())
+	return cmd
 }

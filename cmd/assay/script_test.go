@@ -43,6 +43,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"event":  event,
+			"tamper": tamper,
 			"follow": follow,
 			"ledger": ledger,
 			"mute":   mute,
@@ -165,6 +166,9 @@ func event(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(json.Unmarshal([]byte(strings.Join(args, " ")), &e))
 	planeOf(ts).Record(e)
 }
+
+// tamper changes the author of the first history entry behind everybody's back.
+func tamper(ts *testscript.TestScript, _ bool, args []string) { planeOf(ts).Tamper(0, args[0]) }
 
 // follow waits until a background command's output file holds a text: follow FILE TEXT.
 func follow(ts *testscript.TestScript, _ bool, args []string) {

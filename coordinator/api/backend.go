@@ -153,10 +153,12 @@ type History interface {
 	Last(ctx context.Context, n int) ([]wire.HistoryEntry, error)
 }
 
-// An Auditor keeps what no other method would hear of.
+// An Auditor keeps what no other method would hear of, and proves what is kept.
 type Auditor interface {
 	// Refused records that a person's call was refused for want of a role. Node is the one it named, or "".
 	Refused(ctx context.Context, by string, has, needs authority.Role, call, node string) error
+	// Audit reads history as it is stored and follows its chain.
+	Audit(ctx context.Context) (wire.Audit, error)
 }
 
 // Leadership says who leads. It is asked on every request and must not block.

@@ -17,7 +17,7 @@ type Route struct {
 
 // Routes are all endpoints there are.
 func Routes() (all []Route) {
-	for _, rt := range slices.Concat(agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, caseRoutes, repairRoutes, keyRoutes) {
+	for _, rt := range slices.Concat(agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, caseRoutes, repairRoutes, keyRoutes, auditRoutes) {
 		all = append(all, Route{rt.pattern, rt.caller(), rt.role, rt.admins})
 	}
 	return all

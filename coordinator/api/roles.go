@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
 // How many refusals of one caller are recorded: a few at once, then one a minute. History is bounded, and nobody shall
@@ -15,6 +16,10 @@ const (
 	refusalRate  = 1.0 / 60
 	refusalBurst = 5
 )
+
+var auditRoutes = []route{
+	{pattern: "GET " + wire.PathAudit, role: authority.RoleViewer, wait: batchWait, do: func(s *Server, c call) (any, error) { return s.backend.Auditor.Audit(c.ctx) }},
+}
 
 // caller is the kind of caller that a route is for.
 func (rt route) caller() authority.Kind {

@@ -62,6 +62,9 @@ func (s *Server) moreRoutes() (more []route) {
 	if s.backend.Keys != nil {
 		more = append(more, keyRoutes...)
 	}
+	if s.backend.Auditor != nil {
+		more = append(more, auditRoutes...)
+	}
 	return more
 }
 

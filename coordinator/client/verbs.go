@@ -162,6 +162,11 @@ func (c *Client) Learned(ctx context.Context) ([]policy.Learned, error) {
 	return call[[]policy.Learned](ctx, c, http.MethodGet, wire.PathLearned, nil, nil)
 }
 
+// Audit says whether the history that is stored is what was written.
+func (c *Client) Audit(ctx context.Context) (wire.Audit, error) {
+	return call[wire.Audit](ctx, c, http.MethodGet, wire.PathAudit, nil, nil)
+}
+
 // An EventsAsk says which history entries to read.
 type EventsAsk struct {
 	After  string // after this cursor; "": from the oldest kept, unless Last is set

@@ -37,6 +37,7 @@ const (
 	PathLearned   = "/v1/policy/learned"  // GET → []policy.Learned
 	PathEvents    = "/v1/events"          // GET ?after=CURSOR&follow=true, or ?last=N&follow=true → one HistoryEntry a line
 	PathOperators = "/v1/operators"       // POST OperatorAsk → Enrolled
+	PathAudit     = "/v1/audit"           // GET → Audit: whether the history that is stored is what was written
 )
 
 // A Heartbeat says the agent lives. It stays in memory: nothing is written for it.
@@ -221,6 +222,9 @@ type HistoryEntry struct {
 	Case   string    `json:"case,omitempty"`
 	By     string    `json:"by"`               // "assay", "agent", "slurm", or a person's name
 	Detail []string  `json:"detail,omitempty"` // writes and effects, one a line
+
+	Prev string `json:"prev,omitempty"` // Hash of the entry before
+	Hash string `json:"hash,omitempty"` // over Prev and all of the above; see Chained
 }
 
 // A Case is one quarantine from first finding to resume.

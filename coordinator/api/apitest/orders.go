@@ -339,3 +339,17 @@ func (p *Plane) Refused(_ context.Context, by string, has, needs authority.Role,
 	p.Record(wire.HistoryEntry{Node: node, Event: fmt.Sprintf("refused role=%s needs=%s call=%q", has, needs, call), By: by})
 	return nil
 }
+
+// Audit implements api.Auditor.
+func (p *Plane) Audit(context.Context) (wire.Audit, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return wire.Verify(slices.Clone(p.history), p.head), nil
+}
+
+// Tamper changes the author of a history entry, as who can write to the store might.
+func (p *Plane) Tamper(i int, by string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.history[i].By = by
+}

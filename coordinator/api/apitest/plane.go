@@ -37,6 +37,7 @@ type Plane struct {
 	versions map[string]uint64
 	cases    []wire.Case
 	history  []wire.HistoryEntry
+	head     string // hash of the last entry
 	pol      policy.Policy
 	rollout  wire.Rollout
 	Shown    []policy.Shown // what the nodes show; set before use
@@ -135,6 +136,8 @@ func (p *Plane) record(e wire.HistoryEntry) {
 		e.At = p.Now()
 	}
 	e.Cursor = fmt.Sprintf("%016x", len(p.history)+1)
+	e = wire.Chained(p.head, e)
+	p.head = e.Hash
 	p.history = append(p.history, e)
 	p.wake()
 }

@@ -3,7 +3,6 @@ package nhc
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 )
 
@@ -17,12 +16,6 @@ func Fragment(file string, items []Item) string {
 		fmt.Fprintf(&b, "#\n# line %d: %s\n#   %s: %s\n", it.Line.Number, oneLine(it.Line.Text), it.Kind, oneLine(it.Why))
 	}
 	top := map[string]any{}
-	var twice []string // values that a later line has set otherwise than an earlier one
-	add := func(to map[string]any, it Item) {
-		for _, path := range merge(to, it.Set, "") {
-			twice = append(twice, fmt.Sprintf("%s (line %d counts)", path, it.Line.Number))
-		}
-	}
 	type override struct {
 		line  int
 		nodes []string
@@ -35,7 +28,7 @@ func Fragment(file string, items []Item) string {
 			continue
 		}
 		if it.Nodes == nil {
-			add(top, it)
+			merge(top, it.Set)
 			continue
 		}
 		key := strings.Join(it.Nodes, " ")
@@ -44,10 +37,7 @@ func Fragment(file string, items []Item) string {
 			o = &override{it.Line.Number, it.Nodes, map[string]any{}}
 			byMask[key], overrides = o, append(overrides, o)
 		}
-		add(o.set, it)
-	}
-	if len(twice) > 0 {
-		fmt.Fprintf(&b, "#\n# Lines contradict each other on %s.\n", strings.Join(twice, ", "))
+		merge(o.set, it.Set)
 	}
 	if len(top) > 0 || len(overrides) > 0 {
 		b.WriteByte('\n')
@@ -63,14 +53,11 @@ func Fragment(file string, items []Item) string {
 	return b.String()
 }
 
-// merge lays b over a, and gives the paths at which a had another value. a's maps are changed, b's are not.
-func merge(a, b map[string]any, at string) (changed []string) {
+// merge lays b over a. a's maps are changed, b's are not. A plan's values for the same nodes do not contradict each other.
+func merge(a, b map[string]any) {
 	for _, k := range sortedKeys(b) {
 		below, ok := b[k].(map[string]any)
 		if !ok {
-			if was, had := a[k]; had && !reflect.DeepEqual(was, b[k]) {
-				changed = append(changed, at+k)
-			}
 			a[k] = b[k]
 			continue
 		}
@@ -79,9 +66,8 @@ func merge(a, b map[string]any, at string) (changed []string) {
 			under = map[string]any{}
 			a[k] = under
 		}
-		changed = append(changed, merge(under, below, at+k+".")...)
+		merge(under, below)
 	}
-	return changed
 }
 
 func block(b *strings.Builder, m map[string]any, indent string) {

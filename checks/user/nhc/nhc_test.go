@@ -105,6 +105,21 @@ func TestTheFragmentIsAPolicy(t *testing.T) {
 	}
 }
 
+// Every function of NHC's is built in, or it is said why not; and nothing is said of what NHC does not have.
+func TestEveryFunctionIsSpokenOf(t *testing.T) {
+	for name := range functions {
+		_, own := builtIn[name]
+		if _, why := beyond[name]; own == why {
+			t.Errorf("%s: built in %t, and why not %t: want one", name, own, why)
+		}
+	}
+	for name := range beyond {
+		if !functions[name] {
+			t.Errorf("NHC has no %s", name)
+		}
+	}
+}
+
 // Whatever the file holds, the fragment is a policy file or has nothing to set; each line of the file is told of; and a
 // comment or an empty line more changes nothing but numbers.
 func FuzzImport(f *testing.F) {

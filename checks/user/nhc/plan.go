@@ -40,6 +40,9 @@ func Plan(lines []Line, o Options) []Item {
 	var out []Item
 	for _, l := range lines {
 		it := p.line(l)
+		if other, path := contradicts(out, it); path != "" {
+			it = p.instead(l, it.Nodes, other, path)
+		}
 		it.Line = l
 		if l.Mask.Note != "" {
 			it.Why += "; " + l.Mask.Note
@@ -169,17 +172,21 @@ func (p *planner) check(l Line) Item {
 			return Item{Kind: BuiltIn, Why: it.why, Set: it.set}
 		}
 	}
-	return p.user(l, name)
+	why := "a shell command of the site's"
+	if functions[name] {
+		why = "NHC goes on with it: " + beyondOf(name)
+	}
+	return p.user(l, name, why)
 }
 
-// user makes a user check of a line.
-func (p *planner) user(l Line, name string) Item {
+// user makes a user check of a line: NHC evaluates its own functions, a shell the rest.
+func (p *planner) user(l Line, name, why string) Item {
+	command := []string{"/bin/bash", "-c", l.Check}
 	if functions[name] {
-		u := map[string]any{"command": p.command(l, name), "format": "exit"}
-		return Item{Kind: User, Why: "NHC goes on with it, one check at a time", Set: map[string]any{"user_checks": map[string]any{checkName(name, l.Number): u}}}
+		command = p.command(l, name)
 	}
-	u := map[string]any{"command": []string{"/bin/bash", "-c", l.Check}, "format": "exit"}
-	return Item{Kind: User, Why: "a shell command of the site's", Set: map[string]any{"user_checks": map[string]any{checkName(name, l.Number): u}}}
+	u := map[string]any{"command": command, "format": "exit"}
+	return Item{Kind: User, Why: why, Set: map[string]any{"user_checks": map[string]any{checkName(name, l.Number): u}}}
 }
 
 // command has NHC evaluate one check, with the variables that hold for it.

@@ -28,6 +28,8 @@ type ask struct {
 	need   int // lumps
 	height int // of bins
 	top    int // highest switch that may join the gang
+
+	table table // tightest's, kept from choice to choice
 }
 
 // newAsk makes the tests. A gang that is not valid, that names a reservation which is not there, or sets of nodes made for
@@ -110,19 +112,22 @@ func (a *ask) row() int { return a.k }
 
 // passes is the nodes of cell ci that the gang could have, as bits.
 func (a *ask) passes(ci int32) uint64 {
-	c := a.s.cells[ci]
-	w := c.has[a.k]
+	b, k := a.s.block(ci)
+	if a.k >= len(b.has) {
+		return 0
+	}
+	w := b.has[a.k][k]
 	if a.shared {
-		w &= c.parts
+		w &= b.parts[k]
 	}
 	if a.whole {
-		w &= c.whole
+		w &= b.whole[k]
 	}
 	if w == 0 {
 		return 0
 	}
-	if w &= c.level[a.level]; c.first < a.until {
-		w &= c.validAt(a.until)
+	if w &= b.level[a.level][k]; b.first[k] < a.until {
+		w &= b.validAt(k, a.until)
 	}
 	for _, set := range a.with {
 		w &= set.words[ci]
@@ -131,7 +136,7 @@ func (a *ask) passes(ci int32) uint64 {
 		w &^= set.words[ci]
 	}
 	if a.since != 0 || a.g.Joined > 1 || a.g.Share.Kind != NoShare {
-		w = a.each(c, w)
+		w = a.each(b.cells[k], w)
 	}
 	return w
 }

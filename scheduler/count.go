@@ -12,16 +12,13 @@ type bin struct {
 // leaf counts what leaf l has, in units.
 func (a *ask) leaf(l int32) bin {
 	s := a.s
-	if int(s.counts[int(l)*s.stride+min(a.row(), s.stride-1)]) < a.unit {
-		return bin{}
-	}
 	var b bin
 	if a.unit == 1 {
 		for ci, end := s.lay.leaf[l], s.lay.leaf[l+1]; ci < end; ci++ {
 			b.nodes += bits.OnesCount64(a.passes(ci))
 		}
 		b.cap = b.nodes
-	} else {
+	} else if a.atMost(l) >= a.unit {
 		for _, p := range s.lay.parts[s.lay.part[l]:s.lay.part[l+1]] {
 			n := a.in(p.lo, p.hi)
 			b.nodes += n
@@ -39,7 +36,9 @@ func (a *ask) leaf(l int32) bin {
 func (a *ask) bin(l int32) (b bin, next int32) {
 	if a.height == 0 {
 		b = a.leaf(l)
-		b.cap = b.cap * a.unit / a.lump
+		if a.lump != a.unit {
+			b.cap = b.cap * a.unit / a.lump
+		}
 		return b, l + 1
 	}
 	sw := &a.s.lay.tree.Switches[a.s.lay.tree.Up(l, a.height)]

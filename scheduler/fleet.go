@@ -14,11 +14,17 @@ import (
 // A Fleet keeps a snapshot up to date by events. It has one user at a time; the snapshots it hands out have many.
 type Fleet struct {
 	live  Snapshot
-	own   []bool         // by cell: made since the last snapshot, so it may be changed in place
+	own   []owned        // by block: what was made since the last snapshot, so that it may be changed in place
 	owned []bool         // the same of pages of Running
 	fresh bool           // the same of counts, full and idle
 	slots map[string]int // where in running each is, by ID
 	empty []int          // slots that are free
+}
+
+// owned says that a block, and which of its cells, belong to the fleet alone.
+type owned struct {
+	block bool
+	cells uint32
 }
 
 // NewFleet is the fleet of a tree before anything is known of its nodes.
@@ -28,13 +34,16 @@ func NewFleet(t *topo.Tree, now time.Time) *Fleet {
 	f := &Fleet{slots: map[string]int{}, live: Snapshot{now: floor(now), lay: lay, stride: stride}}
 	f.live.counts = make([]int32, len(t.Switches)*stride)
 	f.live.full, f.live.idle = make([]int32, t.Leaves()), make([]int32, t.Leaves())
-	f.live.cells = make([]*cell, lay.cells())
-	for c := range f.live.cells {
-		f.live.cells[c] = newCell(lay.first[c], int(lay.first[c+1]-lay.first[c]))
+	for ci := range lay.cells() {
+		if ci%blockCells == 0 {
+			f.live.blocks = append(f.live.blocks, newBlock(stride))
+		}
+		lo, hi := lay.first[ci], lay.first[ci+1]
+		f.live.blocks[ci/blockCells].cells[ci%blockCells] = &cell{lo, make([]node, hi-lo)}
 	}
-	f.own, f.fresh = make([]bool, lay.cells()), true
-	for c := range f.own {
-		f.own[c] = true
+	f.own, f.fresh = make([]owned, len(f.live.blocks)), true
+	for b := range f.own {
+		f.own[b] = owned{true, ^uint32(0)}
 	}
 	return f
 }
@@ -51,7 +60,7 @@ func (f *Fleet) View() *Snapshot { return &f.live }
 
 // share gives up all that snapshots may now see.
 func (f *Fleet) share() {
-	f.own = make([]bool, len(f.live.cells))
+	f.own = make([]owned, len(f.live.blocks))
 	f.owned = make([]bool, len(f.live.running))
 	f.fresh = false
 }
@@ -59,7 +68,7 @@ func (f *Fleet) share() {
 // unshare copies the tables of pointers and counts before the first change after a snapshot.
 func (f *Fleet) unshare() {
 	if !f.fresh {
-		f.live.cells, f.live.running = slices.Clone(f.live.cells), slices.Clone(f.live.running)
+		f.live.blocks, f.live.running = slices.Clone(f.live.blocks), slices.Clone(f.live.running)
 		f.live.counts = slices.Clone(f.live.counts)
 		f.live.full, f.live.idle = slices.Clone(f.live.full), slices.Clone(f.live.idle)
 		f.fresh = true
@@ -71,22 +80,35 @@ func (f *Fleet) change(i int32, certified bool, do func(*node)) {
 	f.unshare()
 	s := &f.live
 	ci := s.lay.cell[i]
-	if !f.own[ci] {
-		s.cells[ci], f.own[ci] = s.cells[ci].clone(), true
-	}
-	c := s.cells[ci]
+	b, k := f.mine(ci)
+	c := b.cells[k]
 	at := int(i - c.base)
 	n, bit := &c.nodes[at], uint64(1)<<at
-	open, k, whole, known := c.open&bit != 0, bits.OnesCount32(n.usable()), c.whole&bit != 0, c.known&bit != 0
+	open, usable, whole, known := b.open[k]&bit != 0, bits.OnesCount32(n.usable()), b.whole[k]&bit != 0, b.known[k]&bit != 0
 	do(n)
-	c.refresh(at, s.stride)
+	b.refresh(k, at)
 	if certified {
-		c.certify()
+		b.certify(k)
 	}
 	leaf := s.lay.tree.Leaf[i]
-	s.full[leaf] += delta(known, c.known&bit != 0)
-	s.idle[leaf] += delta(whole, c.whole&bit != 0)
-	f.recount(leaf, open, k, c.open&bit != 0, bits.OnesCount32(n.usable()))
+	s.full[leaf] += delta(known, b.known[k]&bit != 0)
+	s.idle[leaf] += delta(whole, b.whole[k]&bit != 0)
+	f.recount(leaf, open, usable, b.open[k]&bit != 0, bits.OnesCount32(n.usable()))
+}
+
+// mine is the block of cell ci and its place there, copied first where a snapshot may see them.
+func (f *Fleet) mine(ci int32) (*block, int32) {
+	at, k := ci/blockCells, ci%blockCells
+	own := &f.own[at]
+	if !own.block {
+		f.live.blocks[at], own.block = f.live.blocks[at].clone(), true
+	}
+	b := f.live.blocks[at]
+	if own.cells&(1<<k) == 0 {
+		b.cells[k] = b.cells[k].clone()
+		own.cells |= 1 << k
+	}
+	return b, k
 }
 
 // recount moves a node of leaf from one row of counts to another, up to the top. Rows go from -1, where a node that is not
@@ -177,12 +199,14 @@ func (f *Fleet) grow(stride int) {
 		copy(counts[sw*stride:], s.counts[sw*old:(sw+1)*old])
 	}
 	s.counts, s.stride = counts, stride
-	for ci, c := range s.cells {
-		c = c.clone()
-		for i := range c.nodes {
-			c.refresh(i, stride)
+	for ci := range int32(s.lay.cells()) {
+		b, k := f.mine(ci)
+		if k == 0 {
+			b.has = make([]row, stride)
 		}
-		s.cells[ci], f.own[ci] = c, true
+		for i := range b.cells[k].nodes {
+			b.refresh(k, i)
+		}
 	}
 }
 

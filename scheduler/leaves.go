@@ -81,8 +81,8 @@ func (k *kinds) fewest(need int) int {
 // A gang that wants to be spread gets the largest.
 //
 // Since n is the fewest, no bin can be left out, so what is left over in all is less than one bin holds. That makes the
-// search small: see tightest.
-func (k *kinds) choose(need, n int, spread bool) []pick {
+// search small: see tightest, which has room for it.
+func (k *kinds) choose(need, n int, spread bool, room *table) []pick {
 	if spread {
 		return k.largest(n)
 	}
@@ -90,7 +90,7 @@ func (k *kinds) choose(need, n int, spread bool) []pick {
 	if perfect(quick, need) {
 		return quick
 	}
-	if best := k.tightest(need, n); best != nil {
+	if best := k.tightest(need, n, room); best != nil {
 		return best
 	}
 	return quick

@@ -36,7 +36,7 @@ func (a *ask) inBin(out []Take, lo, hi int32, lumps int) []Take {
 			kinds.add(b)
 		}
 	}
-	picks := kinds.choose(units, kinds.fewest(units), a.g.Spread)
+	picks := kinds.choose(units, kinds.fewest(units), a.g.Spread, &a.table)
 	for l := lo; l < hi && units > 0; l++ {
 		b := a.leaf(l)
 		if i := slices.IndexFunc(picks, func(k pick) bool { return k.n > 0 && k.bin == b }); i >= 0 {
@@ -67,7 +67,7 @@ func (a *ask) inLeaf(out []Take, l int32, units int) []Take {
 			kinds.add(b)
 		}
 	}
-	picks := kinds.choose(units, kinds.fewest(units), a.g.Spread)
+	picks := kinds.choose(units, kinds.fewest(units), a.g.Spread, &a.table)
 	for _, p := range parts {
 		b := count(p)
 		if i := slices.IndexFunc(picks, func(k pick) bool { return k.n > 0 && k.bin == b }); i >= 0 && units > 0 {
@@ -95,12 +95,12 @@ func (a *ask) takeNodes(out []Take, lo, hi int32, n int) []Take {
 		}
 		for at := lo; at < hi && n > 0; {
 			ci := a.s.lay.cell[at]
-			c := a.s.cells[ci]
+			base := a.s.lay.first[ci]
 			end := min(a.s.lay.first[ci+1], hi)
-			w := a.passes(ci) & a.exactly(c, k)
-			w &= ^uint64(0) << (at - c.base)
+			w := a.passes(ci) & a.exactly(ci, k)
+			w &= ^uint64(0) << (at - base)
 			for ; w != 0 && n > 0; w &= w - 1 {
-				if i := c.base + int32(bits.TrailingZeros64(w)); i < end {
+				if i := base + int32(bits.TrailingZeros64(w)); i < end {
 					out = append(out, Take{Node: i})
 					n--
 				}
@@ -115,11 +115,12 @@ func (a *ask) takeNodes(out []Take, lo, hi int32, n int) []Take {
 	return out
 }
 
-// exactly is the nodes of c with k usable GPUs.
-func (a *ask) exactly(c *cell, k int) uint64 {
-	w := c.has[k]
-	if k+1 < len(c.has) {
-		w &^= c.has[k+1]
+// exactly is the nodes of cell ci with k usable GPUs.
+func (a *ask) exactly(ci int32, k int) uint64 {
+	b, at := a.s.block(ci)
+	w := b.has[k][at]
+	if k+1 < len(b.has) {
+		w &^= b.has[k+1][at]
 	}
 	return w
 }
@@ -141,7 +142,7 @@ func (a *ask) waste(l int32) int {
 			k = a.s.stride - 1 - i
 		}
 		for ci := a.s.lay.leaf[l]; ci < a.s.lay.leaf[l+1] && n > 0; ci++ {
-			m := min(n, bits.OnesCount64(a.passes(ci)&a.exactly(a.s.cells[ci], k)))
+			m := min(n, bits.OnesCount64(a.passes(ci)&a.exactly(ci, k)))
 			n -= m
 			waste += m * (k - a.k)
 		}

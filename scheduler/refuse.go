@@ -65,8 +65,8 @@ func refuse(s *Snapshot, g *Gang) *Refusal {
 		r.Invalid = err.Error()
 		return r
 	}
-	for ci := range s.cells {
-		a.reasons(int32(ci), func(reason Reason, w uint64) { r.Counts[reason] += bits.OnesCount64(w) })
+	for ci := range int32(s.lay.cells()) {
+		a.reasons(ci, func(reason Reason, w uint64) { r.Counts[reason] += bits.OnesCount64(w) })
 	}
 	r.Fit = r.Counts[Apart]
 	return r
@@ -74,7 +74,8 @@ func refuse(s *Snapshot, g *Gang) *Refusal {
 
 // reasons tells the first reason of each node of cell ci, as bits; Apart for those that pass.
 func (a *ask) reasons(ci int32, tell func(Reason, uint64)) {
-	c := a.s.cells[ci]
+	b, k := a.s.block(ci)
+	c := b.cells[k]
 	left := ^uint64(0) >> (cellNodes - len(c.nodes))
 	out := func(r Reason, w uint64) {
 		if w &= left; w != 0 {
@@ -82,17 +83,17 @@ func (a *ask) reasons(ci int32, tell func(Reason, uint64)) {
 			left &^= w
 		}
 	}
-	out(Unseen, ^c.known)
-	out(Barred, ^c.open)
+	out(Unseen, ^b.known[k])
+	out(Barred, ^b.open[k])
 	for _, set := range a.with {
 		out(Outside, ^set.words[ci])
 	}
 	for _, set := range a.without {
 		out(Kept, set.words[ci])
 	}
-	out(Uncertified, ^c.level[1])
-	out(Shallow, ^c.level[a.level])
-	out(Lapsing, ^c.validAt(a.until))
+	out(Uncertified, ^b.level[1][k])
+	out(Shallow, ^b.level[a.level][k])
+	out(Lapsing, ^b.validAt(k, a.until))
 	if a.since != 0 {
 		old := uint64(0)
 		for m := left; m != 0; m &= m - 1 {
@@ -104,7 +105,7 @@ func (a *ask) reasons(ci int32, tell func(Reason, uint64)) {
 	}
 	pass := a.passes(ci) & left
 	// Most of the rest are plainly busy; only those that differ from their neighbours are looked at one by one.
-	for m := left &^ pass & (c.odd | a.picky()); m != 0; m &= m - 1 {
+	for m := left &^ pass & (b.odd[k] | a.picky()); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m)
 		out(a.lack(&c.nodes[i]), 1<<i)
 	}

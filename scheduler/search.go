@@ -76,7 +76,7 @@ func (a *ask) gather(c *candidate, lo, hi int32) bool {
 
 // choose is the best choice of bins of c.
 func (a *ask) choose(c *candidate) place {
-	p := place{lo: c.lo, hi: c.hi, picks: c.kinds.choose(a.need, c.n, a.g.Spread)}
+	p := place{lo: c.lo, hi: c.hi, picks: c.kinds.choose(a.need, c.n, a.g.Spread, &a.table)}
 	p.cost.Leaves = c.n
 	for _, k := range p.picks {
 		p.cost.Left += k.nodes * k.n

@@ -14,7 +14,7 @@ import (
 type Snapshot struct {
 	now    int64 // Unix seconds
 	lay    *layout
-	cells  []*cell
+	blocks []*block
 	stride int     // one more than the most GPUs of any node
 	counts []int32 // counts[sw*stride+k]: open nodes below switch sw with at least k usable GPUs
 	full   []int32 // by leaf: nodes told of. A leaf whose wholly free nodes are as many is wholly free
@@ -90,8 +90,16 @@ func (s *Snapshot) Node(i int32) Node {
 }
 
 func (s *Snapshot) node(i int32) *node {
-	c := s.cells[s.lay.cell[i]]
+	c := s.cell(s.lay.cell[i])
 	return &c.nodes[i-c.base]
+}
+
+// block is the block of cell ci, and its place there.
+func (s *Snapshot) block(ci int32) (*block, int32) { return s.blocks[ci/blockCells], ci % blockCells }
+
+func (s *Snapshot) cell(ci int32) *cell {
+	b, k := s.block(ci)
+	return b.cells[k]
 }
 
 // Running is all work that has nodes, in no order that means anything, but the same for the same snapshot.
@@ -137,8 +145,8 @@ func (s *Snapshot) Named(names ...string) (*NodeSet, error) {
 }
 
 // Edit starts a fleet at s, for what-if: to take out the work that ends by then, move the clock on, try a placement, and
-// throw it all away. It costs a copy of the counts of each switch and a word for each cell; cells are copied when they
-// change. s stays as it is.
+// throw it all away. It costs a copy of the counts of each switch and a word for each block; blocks and cells are copied
+// when they change. s stays as it is.
 func (s *Snapshot) Edit() *Fleet {
 	f := &Fleet{live: *s, slots: map[string]int{}}
 	for i, p := range s.running {

@@ -1,5 +1,7 @@
 package scheduler
 
+import "slices"
+
 // maxSlack bounds tightest: with more to lose than this, on leaves of more than 64 free nodes, the greedy choice stands.
 const maxSlack = 64
 
@@ -17,7 +19,7 @@ type size struct {
 // Measured from the capacity of the n-th, a larger bin left out costs its difference of slack, and so does a smaller one
 // taken; those of the n-th's own capacity cost none and make the number come out right. The slack is less than one bin
 // holds, so a table over (slack used, bins taken more than left out) is small whatever the size of the fleet.
-func (k *kinds) tightest(need, n int) []pick {
+func (k *kinds) tightest(need, n int, t *table) []pick {
 	slack, at := -need, 0
 	for left := n; left > 0; at++ {
 		m := min(left, k.list[at].n)
@@ -53,7 +55,7 @@ func (k *kinds) tightest(need, n int) []pick {
 		}
 		lo = hi
 	}
-	t := newTable(slack, k.list, sizes)
+	t.reset(slack, k.list, sizes)
 	t.fill()
 	return t.best(above, equal, n-certain)
 }
@@ -71,16 +73,17 @@ type table struct {
 
 const unreachable = int64(1) << 62
 
-func newTable(slack int, list []pick, sizes []size) *table {
-	t := &table{list: list, sizes: sizes, slack: slack, width: 2*slack + 1}
+// reset makes the table ready for a choice, in the room that it has.
+func (t *table) reset(slack int, list []pick, sizes []size) {
+	t.list, t.sizes, t.slack, t.width = list, sizes, slack, 2*slack+1
 	states := (slack + 1) * t.width
-	costs := make([]int64, 2*states)
-	t.cost, t.next, t.how = costs[:states], costs[states:], make([]uint8, states*len(sizes))
+	t.cost = slices.Grow(t.cost[:0], states)[:states]
+	t.next = slices.Grow(t.next[:0], states)[:states]
+	t.how = slices.Grow(t.how[:0], states*len(sizes))[:states*len(sizes)] // only what fill has written is read
 	for i := range t.cost {
 		t.cost[i] = unreachable
 	}
 	t.cost[slack] = 0
-	return t
 }
 
 func (t *table) fill() {

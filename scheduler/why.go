@@ -160,8 +160,8 @@ func (a *ask) ofOneGrade() int {
 		b := *a
 		b.with = append(b.with[:len(b.with):len(b.with)], set)
 		n := 0
-		for ci := range a.s.cells {
-			n += bits.OnesCount64(b.passes(int32(ci)))
+		for ci := range int32(a.s.lay.cells()) {
+			n += bits.OnesCount64(b.passes(ci))
 		}
 		most = max(most, n)
 	}
@@ -182,8 +182,9 @@ var nearFirst = []struct {
 func (a *ask) kept(r *Refusal) []string {
 	nodes := map[Reason][]string{}
 	bars := map[Bar][]string{}
-	for ci, c := range a.s.cells {
-		a.reasons(int32(ci), func(reason Reason, w uint64) {
+	for ci := range int32(a.s.lay.cells()) {
+		c := a.s.cell(ci)
+		a.reasons(ci, func(reason Reason, w uint64) {
 			if reason == Apart || r.Counts[reason] > maxNamed && reason != Barred {
 				return
 			}

@@ -99,13 +99,20 @@ func same(t rapid.TB, a, b *Snapshot) {
 	if a.stride == b.stride && !slices.Equal(a.counts, b.counts) {
 		t.Fatalf("counts\n%v\n%v", a.counts, b.counts)
 	}
-	for c := range a.cells {
-		x, y := *a.cells[c], *b.cells[c]
+	for c := range int32(a.lay.cells()) {
+		x, y := a.cell(c), b.cell(c)
 		for i := range x.nodes {
 			x.nodes[i].parts, y.nodes[i].parts = sortedParts(x.nodes[i].parts), sortedParts(y.nodes[i].parts)
 		}
 		if !reflect.DeepEqual(x, y) {
 			t.Fatalf("cell %d\n%+v\n%+v", c, x, y)
+		}
+	}
+	for k := range a.blocks {
+		x, y := *a.blocks[k], *b.blocks[k]
+		x.cells, y.cells = [blockCells]*cell{}, [blockCells]*cell{}
+		if !reflect.DeepEqual(x, y) {
+			t.Fatalf("block %d\n%+v\n%+v", k, x, y)
 		}
 	}
 }

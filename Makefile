@@ -27,7 +27,7 @@ STAMP := -X main.version=$(VERSION)
 SUM     := $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --
 TIMEOUT := 40m
 
-.PHONY: all deps deps-build demo test test-fast lint fuzz bench bench-slurm soak soak-scheduler install clean help golden-generate sass-gate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
+.PHONY: all deps deps-build demo test test-fast lint fuzz bench bench-slurm soak soak-scheduler install clean help golden-generate golden-cubins sass-gate bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
 
 ## all: the four programs in bin/, and the simulated NVML, CUDA driver and DCGM in bin/sim/
 all: bin/assay bin/assay-agent bin/assay-hook bin/assayd bin/sim/libnvidia-ml.so.1 bin/sim/libcuda.so.1 bin/sim/libdcgm.so.4
@@ -103,10 +103,15 @@ golden-generate:
 	@.ci/deps golden
 	@.ci/golden-generate
 
-## sass-gate: assemble every golden kernel with ptxas 11.8 and 12.4 and hold the machine code to the record
+## golden-cubins: the machine code of the golden kernels that is shipped, by ptxas 12.4, and the record of the SASS gate
+golden-cubins:
+	@.ci/cuda-tools
+	@SASS_GATE=1 $(GO) test -count=1 -timeout 30m -run SASSGate -v ./golden/sass -update-gate
+
+## sass-gate: assemble every golden kernel with ptxas 11.8 and 12.4 and hold the machine code to the record and to what is shipped
 sass-gate:
 	@.ci/cuda-tools
-	@SASS_GATE=1 $(GO) test -count=1 -run 'SASSGate|TheRealDriver|CorpusGate' -v ./golden/kernels ./golden/worker ./golden/corpus
+	@SASS_GATE=1 $(GO) test -count=1 -timeout 30m -run 'SASSGate|TheRealDriver|CorpusGate' -v ./golden/sass ./golden/worker ./golden/corpus
 
 ## install: into DESTDIR; configuration that exists is left alone
 install: all

@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/assay-gpu/assay/golden/cubin"
 	"github.com/assay-gpu/assay/golden/kernels"
 )
 
@@ -54,13 +55,17 @@ func KernelDigest(k kernels.Kernel) string {
 	return hex.EncodeToString(h[:16])
 }
 
-// SuiteDigest names what a suite runs: the code of its kernels and copies, in order, the sizes, and the goldens of every seed.
+// SuiteDigest names what a suite runs: the PTX and machine code of its kernels and copies, in order, the sizes, and the goldens of every seed.
 func SuiteDigest(s Suite, size Size) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %d %d\n", s.Name, size.Name, size.Threads, size.divide)
 	for _, id := range s.Kernels {
 		k, _ := kernels.Lookup(id)
 		fmt.Fprintf(h, "%s %s %d\n", id, KernelDigest(k), size.Steps(k))
+		for _, t := range cubin.Targets(k) {
+			row, _ := cubin.Lookup(id, cubin.Shipped, t.Name)
+			fmt.Fprintf(h, "%s %s\n", t.Name, row.Digest)
+		}
 		for seed := range Seeds {
 			fmt.Fprintf(h, "%s\n", digests[digestKey{id, size.Name, seed}])
 		}

@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	importrules.Pure(t, "github.com/assay-gpu/assay/golden/kernels", "github.com/assay-gpu/assay/golden/ref")
+	importrules.Pure(t, "github.com/assay-gpu/assay/golden/cubin", "github.com/assay-gpu/assay/golden/kernels", "github.com/assay-gpu/assay/golden/ref")
 }

@@ -3,6 +3,7 @@ package golden
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Result is what a worker has to say of one GPU. Its zero value says nothing was tested.
@@ -40,20 +41,37 @@ type Device struct {
 
 // A Stage is one kernel, or one test of copies, with one seed.
 type Stage struct {
-	Kernel  string  `json:"kernel"`
-	Digest  string  `json:"digest"` // of the kernel's code
-	Seed    int     `json:"seed"`
-	Code    string  `json:"code,omitempty"` // "jit" (PTX by the driver, unaudited)
-	Err     string  `json:"err,omitempty"`  // why the stage says nothing
-	Skip    string  `json:"skip,omitempty"` // why it does not apply to this GPU
-	Words   int     `json:"words"`          // compared for each SM
-	SMs     []SM    `json:"sms,omitempty"`
-	Canary  Canary  `json:"canary"`
-	Retests []Rerun `json:"retests,omitempty"`
-	Copy    *Copy   `json:"copy,omitempty"` // of a test of copies, which has no SMs
-	Seconds float64 `json:"seconds"`
-	Slow    float64 `json:"slow,omitempty"` // seconds that a launch took, when that is longer than the suite allows
-	Runs    int     `json:"runs,omitempty"` // more runs, with other seeds, that gave the golden on every SM; Seconds holds them too
+	Kernel    string  `json:"kernel"`
+	Digest    string  `json:"digest"` // of the kernel's code
+	Seed      int     `json:"seed"`
+	Code      string  `json:"code,omitempty"`      // that ran: Cubin or JIT
+	Target    string  `json:"target,omitempty"`    // of machine code, as sm_90
+	Cubin     string  `json:"cubin,omitempty"`     // its digest
+	Unaudited string  `json:"unaudited,omitempty"` // why it was not machine code that the gate has looked at
+	Err       string  `json:"err,omitempty"`       // why the stage says nothing
+	Skip      string  `json:"skip,omitempty"`      // why it does not apply to this GPU
+	Words     int     `json:"words"`               // compared for each SM
+	SMs       []SM    `json:"sms,omitempty"`
+	Canary    Canary  `json:"canary"`
+	Retests   []Rerun `json:"retests,omitempty"`
+	Copy      *Copy   `json:"copy,omitempty"` // of a test of copies, which has no SMs
+	Seconds   float64 `json:"seconds"`
+	Slow      float64 `json:"slow,omitempty"` // seconds that a launch took, when that is longer than the suite allows
+	Runs      int     `json:"runs,omitempty"` // more runs, with other seeds, that gave the golden on every SM; Seconds holds them too
+}
+
+// What a stage's code may have been.
+const (
+	Cubin = "cubin" // the audited machine code that is shipped
+	JIT   = "jit"   // PTX, assembled by the driver: unaudited
+)
+
+// Ran is the code that ran, in a word: as cubin:sm_90:DIGEST.
+func (s Stage) Ran() string {
+	if s.Code == Cubin {
+		return strings.Join([]string{Cubin, s.Target, s.Cubin}, ":")
+	}
+	return s.Code
 }
 
 // Add takes in a stage and reports whether it stands by itself. A clean run of a kernel that was clean before, with another
@@ -62,7 +80,7 @@ func (r *Result) Add(s Stage) bool {
 	clean := func(s Stage) bool { return s.Skip == "" && s.Slow == 0 && s.Gap(r.GPU.SMs) == "" }
 	if clean(s) {
 		for i := range r.Stages {
-			if o := &r.Stages[i]; o.Kernel == s.Kernel && o.Digest == s.Digest && clean(*o) && o.Copy.peer() == s.Copy.peer() {
+			if o := &r.Stages[i]; o.Kernel == s.Kernel && o.Digest == s.Digest && o.Ran() == s.Ran() && clean(*o) && o.Copy.peer() == s.Copy.peer() {
 				o.Runs, o.Seconds = o.Runs+1, o.Seconds+s.Seconds
 				o.Copy.slowest(s.Copy)
 				return false

@@ -150,8 +150,8 @@ func evidence(r Result, s Stage, m SM) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "kernel=%s code=%s seed=%d sm=%d tpc=%d words=%d/%d again=%d/%d other_seeds=%d/%d output=%s",
-		s.Kernel, s.Digest, s.Seed, m.SM, m.SM/2, m.Mismatch.Words, s.Words, s.Reproduced(m.SM), same, wrongOthers, others, m.Mismatch.Digest)
+	fmt.Fprintf(&b, "kernel=%s code=%s ran=%s seed=%d sm=%d tpc=%d words=%d/%d again=%d/%d other_seeds=%d/%d output=%s",
+		s.Kernel, s.Digest, s.Ran(), s.Seed, m.SM, m.SM/2, m.Mismatch.Words, s.Words, s.Reproduced(m.SM), same, wrongOthers, others, m.Mismatch.Digest)
 	if o := m.Mismatch.Where; o != nil {
 		fmt.Fprintf(&b, " step=%d part=%d lane=%d word=%d expected=%08x got=%08x operands=%s", o.Step, o.Partition, o.Lane, o.Word, o.Expected, o.Got, words(o.Operands))
 		if o.Stuck != nil {

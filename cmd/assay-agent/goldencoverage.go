@@ -14,13 +14,25 @@ import (
 )
 
 func newGoldenCoverage() *cobra.Command {
-	return &cobra.Command{
-		Use: "coverage FILE|-", Short: "Show what a run has verified: kernel by SM and partition", Args: usageArgs(cobra.ExactArgs(1)),
+	var arch string
+	var asJSON bool
+	c := &cobra.Command{
+		Use: "coverage FILE|-", Short: "Show what a run has verified, or what a kind of GPU would run", Args: usageArgs(cobra.MaximumNArgs(1)),
 		Long: "Coverage reads what golden run --json printed. Each cell is a kernel on an SM: how many of its four partitions were verified,\n" +
 			"x for a wrong result, - for not tested, . for a kernel that this GPU cannot run. A test of copies is one cell, of the whole GPU.\n" +
-			"What is not verified is not tested.",
-		Example: "  assay-agent golden run --json | assay-agent golden coverage -",
+			"What is not verified is not tested.\n\n" +
+			"With --arch it lists what a GPU of that compute capability runs: of each kernel audited machine code, and what the gate has\n" +
+			"found in it, or PTX that the driver assembles; and what is not covered.",
+		Example: "  assay-agent golden run --json | assay-agent golden coverage -\n  assay-agent golden coverage --arch sm_80",
 		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case (arch == "") != (len(args) == 1):
+				return usage(errors.New("coverage is of a result, FILE or -, or of a kind of GPU, --arch: one of them"))
+			case arch != "":
+				return printArch(c.OutOrStdout(), arch, asJSON)
+			case asJSON:
+				return usage(errors.New("--json goes with --arch"))
+			}
 			in := c.InOrStdin()
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
@@ -33,6 +45,9 @@ func newGoldenCoverage() *cobra.Command {
 			return printCoverage(c.OutOrStdout(), in)
 		},
 	}
+	c.Flags().StringVar(&arch, "arch", "", "what runs on GPUs of this compute capability, `sm_NN`")
+	c.Flags().BoolVar(&asJSON, "json", false, "with --arch: one kernel a line, as JSON")
+	return c
 }
 
 func printCoverage(w io.Writer, in io.Reader) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/golden/ptxvm"
+	"github.com/assay-gpu/assay/golden/sass"
 )
 
 // small is a corpus that costs little.
@@ -281,13 +282,14 @@ func TestSASS(t *testing.T) {
 // The assemblers, where they are at hand: an admitted program comes through every build, and one that is made away with does
 // not.
 func TestCorpusGate(t *testing.T) {
-	tools, err := FindTools("")
+	kits, err := sass.FindForTest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tools == nil || os.Getenv("SASS_GATE") == "" {
-		t.Skip("the assemblers are run by make sass-gate")
+	if kits == nil {
+		t.Skip("ptxas is not unpacked: make deps does that")
 	}
+	tools := &Tools{kits}
 	dead := by(func(e *emitter) { d := e.word(); e.ins("popc.b32 %s, %%x0", d) })
 	bad, err := tools.gate(t.Context(), []code{by(func(e *emitter) { d := e.word(); e.ins("popc.b32 %s, %%x0", d); e.ins("add.u32 %%x4, %%x4, %s", d) })})
 	if err != nil || len(bad) != 0 {

@@ -2,48 +2,24 @@ package corpus
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"github.com/assay-gpu/assay/golden/sass"
 )
 
-// Tools are NVIDIA's assemblers and their disassembler, where a machine has them. make sass-gate unpacks them.
-type Tools struct {
-	dirs []string // of each version, oldest first: <dir>/bin/ptxas
-	name []string
-}
+// Tools are the assemblers and disassemblers that candidates are held to, oldest first.
+type Tools struct{ kits []sass.Toolkit }
 
-// assembleTime bounds one call of an assembler.
-const assembleTime = 5 * time.Minute
-
-// FindTools looks for the assemblers 11.8 and 12.4 under dir; empty: in the user's cache, where .ci/cuda-tools puts them. nil
-// without an error: there are none.
+// FindTools looks for the toolkits as sass.Find does. nil without an error: there are none.
 func FindTools(dir string) (*Tools, error) {
-	asked := dir != ""
-	if !asked {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return nil, nil // no home, no cache
-		}
-		dir = filepath.Join(cache, "assay", "cuda")
+	kits, err := sass.Find(dir)
+	if err != nil || kits == nil {
+		return nil, err
 	}
-	t := &Tools{}
-	for _, v := range []string{"11.8", "12.4"} {
-		bin := filepath.Join(dir, v, "bin")
-		if _, err := os.Stat(filepath.Join(bin, "ptxas")); err != nil {
-			if asked || !errors.Is(err, fs.ErrNotExist) {
-				return nil, fmt.Errorf("assembler %s: %w", v, err)
-			}
-			return nil, nil
-		}
-		t.dirs, t.name = append(t.dirs, bin), append(t.name, v)
-	}
-	return t, nil
+	return &Tools{kits}, nil
 }
 
 // A build is one assembler, level and target.
@@ -54,7 +30,7 @@ type build struct {
 }
 
 func (t *Tools) describe(b build) string {
-	return fmt.Sprintf("ptxas %s -O%d sm_%d", t.name[b.tool], b.level, b.target)
+	return fmt.Sprintf("ptxas %s -O%d sm_%d", t.kits[b.tool].Version, b.level, b.target)
 }
 
 // reference is the build whose pairs count.
@@ -63,7 +39,7 @@ var reference = build{tool: 1, level: 3, target: 90}
 // builds are those that a program of a tier must come through.
 func (t *Tools) builds(tier int) []build {
 	var out []build
-	for tool := range t.dirs {
+	for tool := range t.kits {
 		for _, level := range []int{1, 3} {
 			for _, target := range []int{tier, 90} {
 				out = append(out, build{tool, level, target})
@@ -75,8 +51,6 @@ func (t *Tools) builds(tier int) []build {
 
 // assemble makes machine code of a module and reads it back.
 func (t *Tools) assemble(ctx context.Context, ptx string, b build) (map[string][]sassInst, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, assembleTime, fmt.Errorf("no end within %s", assembleTime))
-	defer cancel()
 	dir, err := os.MkdirTemp("", "assay-corpus-")
 	if err != nil {
 		return nil, err
@@ -86,33 +60,15 @@ func (t *Tools) assemble(ctx context.Context, ptx string, b build) (map[string][
 	if err := os.WriteFile(src, []byte(ptx), 0o600); err != nil {
 		return nil, err
 	}
-	bin := t.dirs[b.tool]
-	run := func(name string, args ...string) ([]byte, error) {
-		c := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
-		c.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "TMPDIR="+dir)
-		c.WaitDelay = time.Second
-		out, err := c.CombinedOutput()
-		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
-			return nil, fmt.Errorf("%s: %s: %w: %s", t.describe(b), name, err, firstLine(string(out)))
-		}
-		return out, nil
+	kit := t.kits[b.tool]
+	if _, err := kit.Run(ctx, "ptxas", fmt.Sprintf("-arch=sm_%d", b.target), fmt.Sprintf("-O%d", b.level), src, "-o", cubin); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.describe(b), err)
 	}
-	if _, err := run("ptxas", fmt.Sprintf("-arch=sm_%d", b.target), fmt.Sprintf("-O%d", b.level), src, "-o", cubin); err != nil {
-		return nil, err
-	}
-	text, err := run("cuobjdump", "-sass", cubin)
+	text, err := kit.Run(ctx, "cuobjdump", "-sass", cubin)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", t.describe(b), err)
 	}
 	return readSASS(string(text)), nil
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s
 }
 
 // pairsOf gives the pairs of each program: of the machine code where there are tools, else of the PTX. A program that the

@@ -35,6 +35,7 @@ const (
 	OutOfMemory     = 2
 	NoDevice        = 100
 	InvalidDevice   = 101
+	InvalidImage    = 200
 	InvalidPTX      = 218
 	UnsupportedPTX  = 222
 	NoBinary        = 209
@@ -49,7 +50,7 @@ const (
 
 // names are for drivers whose cuGetErrorName does not know, and for when it cannot be asked.
 var names = map[int]string{1: "CUDA_ERROR_INVALID_VALUE", 2: "CUDA_ERROR_OUT_OF_MEMORY", 3: "CUDA_ERROR_NOT_INITIALIZED",
-	46: "CUDA_ERROR_DEVICE_UNAVAILABLE", 100: "CUDA_ERROR_NO_DEVICE", 101: "CUDA_ERROR_INVALID_DEVICE", 999: "CUDA_ERROR_UNKNOWN"}
+	46: "CUDA_ERROR_DEVICE_UNAVAILABLE", 100: "CUDA_ERROR_NO_DEVICE", 200: "CUDA_ERROR_INVALID_IMAGE", 101: "CUDA_ERROR_INVALID_DEVICE", 999: "CUDA_ERROR_UNKNOWN"}
 
 // Device reports whether the error is one that the device itself raised: memory it could not correct, or a kernel that it
 // could not run to its end. Such an error ends the context.

@@ -129,7 +129,13 @@ type Function struct {
 // LoadPTX has the driver compile PTX. Where it refuses, the *Error holds the compiler's log. Of several entries of one module
 // take the others by Entry, and Unload the first.
 func (d *Device) LoadPTX(ptx, entry string) (*Function, error) {
-	image := append([]byte(ptx), 0)
+	return d.load(append([]byte(ptx), 0), entry)
+}
+
+// LoadCubin has the driver load machine code, as LoadPTX does PTX.
+func (d *Device) LoadCubin(code []byte, entry string) (*Function, error) { return d.load(code, entry) }
+
+func (d *Device) load(image []byte, entry string) (*Function, error) {
 	log := make([]byte, jitLogRoom)
 	options := []int32{jitErrorLog, jitErrorLogBytes}
 	// The driver takes the address in an array of pointers and the size as a pointer's value.

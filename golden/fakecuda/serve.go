@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/assay-gpu/assay/golden/cubin"
 	"github.com/assay-gpu/assay/golden/ptxvm"
 )
 
@@ -55,6 +56,7 @@ const (
 	errNoBinary    = 209
 	errBadPTX      = 218
 	errOldPTX      = 222
+	errImage       = 200
 	errHandle      = 400
 	errNotFound    = 500
 	errAddress     = 700
@@ -74,7 +76,7 @@ type server struct {
 	gpus     []GPU
 	contexts map[int]*context // by GPU
 	*context                  // the current one; nil before there is any
-	modules  []*ptxvm.Module
+	modules  []module
 	funcs    []function
 	streams  []float64 // their clocks, in seconds
 	events   []float64
@@ -89,8 +91,9 @@ type context struct {
 }
 
 type function struct {
-	entry  *ptxvm.Entry
-	shared int
+	entry   *ptxvm.Entry
+	machine *cubin.Function // of machine code: what it says of itself; nil for PTX
+	shared  int
 }
 
 type request struct {
@@ -171,6 +174,9 @@ func (s *server) call(q request, blob []byte) (int32, uint64, []byte) {
 	case callSync, callUnload:
 		return 0, 0, nil
 	case callLoad:
+		if cubin.IsImage(blob) {
+			return s.loadImage(blob)
+		}
 		return s.load(string(blob))
 	case callFunction:
 		return s.function(q.Arg[0], string(blob))
@@ -278,19 +284,19 @@ func (s *server) load(text string) (int32, uint64, []byte) {
 	if _, err := fmt.Sscanf(m.Target, "sm_%d", &target); err != nil || target > s.gpus[s.gpu].Capability || strings.HasSuffix(m.Target, "a") && target != s.gpus[s.gpu].Capability {
 		return errNoBinary, 0, fmt.Appendf(nil, "target %s on a device of capability %d", m.Target, s.gpus[s.gpu].Capability)
 	}
-	s.modules = append(s.modules, m)
-	return 0, uint64(len(s.modules)), nil
+	return s.add(module{Module: m})
 }
 
 func (s *server) function(module uint64, name string) (int32, uint64, []byte) {
 	if module < 1 || module > uint64(len(s.modules)) {
 		return errHandle, 0, nil
 	}
-	e, ok := s.modules[module-1].Entries[name]
+	m := s.modules[module-1]
+	e, ok := m.Entries[name]
 	if !ok {
 		return errNotFound, 0, nil
 	}
-	s.funcs = append(s.funcs, function{entry: e})
+	s.funcs = append(s.funcs, function{entry: e, machine: m.machine})
 	sizes := binary.LittleEndian.AppendUint32(nil, uint32(len(e.Params)))
 	for _, p := range e.Params {
 		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(p.Size))
@@ -307,8 +313,12 @@ func (s *server) onFunction(f *function, q request, blob []byte) (int32, uint64,
 		f.shared = int(q.Arg[2])
 		return 0, 0, nil
 	case callGetAttr:
-		// Registers: as many as a kernel of 1,024 threads may have; binary version: the capability.
-		v, ok := map[uint64]int{1: f.entry.Shared, 3: 0, 4: 64, 6: s.gpus[s.gpu].Capability}[q.Arg[1]]
+		// Of PTX the registers are as many as a kernel of 1,024 threads may have. Binary version: the capability.
+		m := cubin.Function{Registers: 64, Shared: f.entry.Shared}
+		if f.machine != nil {
+			m = *f.machine
+		}
+		v, ok := map[uint64]int{1: m.Shared, 3: m.Local, 4: m.Registers, 6: s.gpus[s.gpu].Capability}[q.Arg[1]]
 		if !ok {
 			return errInvalid, 0, nil
 		}

@@ -87,7 +87,7 @@ func writeWrong(b *strings.Builder, r golden.Result, s golden.Stage, sm golden.S
 	fmt.Fprintf(b, "- read again from the device: %s; inputs after the run: %s\n", either(m.Reread, "the same wrong words", "other words"), either(m.Inputs, "intact", "changed"))
 	writeOften(b, s, sm.SM)
 	b.WriteString("- temperature and clock: not recorded\n")
-	fmt.Fprintf(b, "- kernel code: %s (%s); seed %d\n", line(s.Digest), either(s.Code == "jit", "assembled by the driver, unaudited", "code "+line(s.Code)), s.Seed)
+	fmt.Fprintf(b, "- kernel code: %s (%s); seed %d\n", line(s.Digest), ranText(s), s.Seed)
 	size, err := golden.SizeOf(r.Size)
 	want := golden.Digest{}
 	if err == nil {
@@ -212,6 +212,17 @@ func either(yes bool, a, b string) string {
 		return a
 	}
 	return b
+}
+
+// ranText says what ran: audited machine code, or PTX and why.
+func ranText(s golden.Stage) string {
+	switch {
+	case s.Code == golden.Cubin:
+		return fmt.Sprintf("audited machine code for %s, %s", line(s.Target), line(s.Cubin))
+	case s.Unaudited != "":
+		return "assembled by the driver, unaudited: " + line(s.Unaudited)
+	}
+	return "assembled by the driver, unaudited"
 }
 
 func orUnknown(s string) string { return either(s != "", line(s), "not recorded") }

@@ -48,12 +48,8 @@ func (t *tester) stage(k kernels.Kernel, seed int) (s golden.Stage, err error) {
 	if err != nil {
 		return s, err
 	}
-	f, err := t.dev.LoadPTX(k.Source(), k.ID)
-	if err != nil {
-		if c := cuda.Code(err); c == cuda.UnsupportedPTX || c == cuda.InvalidPTX || c == cuda.NoBinary {
-			s.Err = err.Error() // this driver cannot run it; others may still run
-			return s, nil
-		}
+	f, err := t.load(k, &s)
+	if err != nil || f == nil {
 		return s, err
 	}
 	defer func() {
@@ -61,7 +57,6 @@ func (t *tester) stage(k kernels.Kernel, seed int) (s golden.Stage, err error) {
 			err = e
 		}
 	}()
-	s.Code = "jit"
 	t.longest = 0
 	l, err := t.layout(k, f)
 	if cuda.Code(err) == cuda.OutOfMemory {

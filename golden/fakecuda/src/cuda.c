@@ -3,6 +3,7 @@
  *
  * A message is a struct request, then its blob; the answer a struct reply, then its blob. */
 #define _GNU_SOURCE
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -122,10 +123,22 @@ API CUresult cuDevicePrimaryCtxRelease_v2(int d) { return one(CALL(RELEASE, d), 
 API CUresult cuCtxSetCurrent(void *c) { return one(CALL(CURRENT, (uint64_t)c), NULL); }
 API CUresult cuCtxSynchronize(void) { return one(CALL(SYNC), NULL); }
 API CUresult cuModuleUnload(void *m) { return one(CALL(UNLOAD, (uint64_t)m), NULL); }
+/* How long an image is, which no caller says: PTX ends with a zero byte, machine code with the last of its tables and sections. */
+static size_t image_size(const void *image) {
+  const Elf64_Ehdr *e = image;
+  if (memcmp(e, ELFMAG, SELFMAG)) return strlen(image);
+  size_t end = e->e_shoff + (size_t)e->e_shnum * sizeof(Elf64_Shdr), segments = e->e_phoff + (size_t)e->e_phnum * sizeof(Elf64_Phdr);
+  if (segments > end) end = segments;
+  const Elf64_Shdr *s = (const void *)((const char *)image + e->e_shoff);
+  for (int i = 0; i < e->e_shnum; i++)
+    if (s[i].sh_type != SHT_NOBITS && s[i].sh_offset + s[i].sh_size > end) end = s[i].sh_offset + s[i].sh_size;
+  return end;
+}
+
 API CUresult cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *options, void **values) {
   char log[8192] = "";
   uint64_t v = 0;
-  CUresult e = ask(CALL(LOAD), image, strlen(image), &v, log, sizeof log - 1);
+  CUresult e = ask(CALL(LOAD), image, image_size(image), &v, log, sizeof log - 1);
   if (!e) *m = (void *)v;
   char *to = NULL;
   size_t room = 0;
@@ -210,7 +223,7 @@ API CUresult cuGetErrorName(CUresult e, const char **s) {
   static const struct { CUresult e; const char *s; } names[] = {
     {0, "CUDA_SUCCESS"}, {1, "CUDA_ERROR_INVALID_VALUE"}, {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {3, "CUDA_ERROR_NOT_INITIALIZED"},
     {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"}, {100, "CUDA_ERROR_NO_DEVICE"}, {101, "CUDA_ERROR_INVALID_DEVICE"},
-    {209, "CUDA_ERROR_NO_BINARY_FOR_GPU"}, {214, "CUDA_ERROR_ECC_UNCORRECTABLE"}, {218, "CUDA_ERROR_INVALID_PTX"},
+    {200, "CUDA_ERROR_INVALID_IMAGE"}, {209, "CUDA_ERROR_NO_BINARY_FOR_GPU"}, {214, "CUDA_ERROR_ECC_UNCORRECTABLE"}, {218, "CUDA_ERROR_INVALID_PTX"},
     {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"}, {400, "CUDA_ERROR_INVALID_HANDLE"}, {500, "CUDA_ERROR_NOT_FOUND"},
     {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {702, "CUDA_ERROR_LAUNCH_TIMEOUT"}, {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"},
     {716, "CUDA_ERROR_MISALIGNED_ADDRESS"}, {719, "CUDA_ERROR_LAUNCH_FAILED"}, {999, "CUDA_ERROR_UNKNOWN"}};

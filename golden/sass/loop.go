@@ -1,4 +1,4 @@
-package kernels
+package sass
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/assay-gpu/assay/golden/kernels"
 )
 
 // A Loop is what a kernel's step has become in machine code.
@@ -36,7 +38,7 @@ func numbered(sass string) string {
 
 // StepLoop finds the loop over the steps in the output of nvdisasm -c, or cuobjdump -sass: of all loops the one that holds the
 // most of the opcodes that the kernel declares.
-func StepLoop(sass string, k Kernel, capability int) (Loop, error) {
+func StepLoop(sass string, k kernels.Kernel, capability int) (Loop, error) {
 	type line struct {
 		at     int
 		op     string
@@ -102,7 +104,7 @@ func (l Loop) Of(name string) int {
 
 // Faults says where a loop is not what the kernel declares: exactly so many of each opcode in straight code, and at least so
 // many where it has branches of its own.
-func (l Loop) Faults(k Kernel, capability int) []string {
+func (l Loop) Faults(k kernels.Kernel, capability int) []string {
 	var out []string
 	for _, o := range k.SASS {
 		if capability < o.From || capability > o.To {

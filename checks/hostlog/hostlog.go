@@ -55,16 +55,17 @@ const (
 	ReadOnly      // a file system has been stopped after an error
 )
 
-// sentences are looked for in this order; the first that a line holds decides.
+// sentences are looked for in this order; the first that a line holds decides. Those that make a fault are longer than the 15
+// bytes of a process's name, which its user chooses and many a line prints.
 var sentences = [...]struct {
 	words string
 	kind  Kind
 }{
-	{"Kernel panic - ", Panic}, // it may quote any other
+	{"Kernel panic - not syncing", Panic}, // it may quote any other
 	{"blocked for more than ", HungTask},
 	{"soft lockup - CPU#", SoftLockup},
 	{"etected hard LOCKUP on cpu", HardLockup},
-	{"Hard LOCKUP", HardLockup},
+	{"Hard LOCKUP", HardLockup}, // on POWER, after the watchdog's name
 	{"self-detected stall on CPU", Stall},
 	{"detected stalls on CPUs/tasks", Stall},
 	{"emory cgroup out of memory: Kill", JobMemory},
@@ -116,6 +117,10 @@ func Parse(line string) (Event, bool) {
 		case SoftLockup:
 			_, after, _ = strings.Cut(after, "stuck for ")
 			e.For = leadingSeconds(after)
+		case HardLockup:
+			if !strings.Contains(line[:i+len(s.words)], "atchdog") {
+				return Event{}, false // a process that is named so
+			}
 		case Corrected, Uncorrected, MachineCheck:
 			if !strings.Contains(line, "[Hardware Error]") && !strings.Contains(line, "mce: ") {
 				return Event{}, false
@@ -130,7 +135,8 @@ func Parse(line string) (Event, bool) {
 	return Event{}, false
 }
 
-// parseEDAC reads "EDAC MC0: 1 CE memory read error on CPU_SrcID#0 …" and the same with UE.
+// parseEDAC reads "EDAC MC0: 1 CE memory read error on CPU_SrcID#0 …" and the same with UE. What it says of the place,
+// "on CPU_SrcID#0 (channel:0", tells it from a process that is named so.
 func parseEDAC(line string) (Event, bool) {
 	i := strings.Index(line, "EDAC MC")
 	if i < 0 {
@@ -138,7 +144,8 @@ func parseEDAC(line string) (Event, bool) {
 	}
 	_, said, _ := strings.Cut(line[i:], ": ")
 	n, said, _ := strings.Cut(said, " ")
-	if n == "" || strings.Trim(n, "0123456789") != "" {
+	what, _, placed := strings.Cut(said, " (")
+	if n == "" || strings.Trim(n, "0123456789") != "" || !placed || !strings.Contains(what, "on ") {
 		return Event{}, false
 	}
 	switch {

@@ -7,6 +7,7 @@ package kernlog
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/hostlog"
@@ -58,16 +59,42 @@ func Holds(line []byte) bool { return topics(machine, line) != 0 }
 // Parse reads one line, or one kmsg record, of the kernel log. It reports false for a line that says nothing of ours. It
 // never panics, whatever the bytes, and allocates nothing for a line that holds none of the words.
 func Parse(line string) (Event, bool) {
+	line, _, _ = strings.Cut(line, "\n")
 	met := topics(machine, line) &^ ofBoot
-	if met == 0 {
+	if met == 0 || quotes(line) {
 		return nil, false
 	}
 	return parse(line, met)
 }
 
-// Events gives all that one line, or one kmsg record, says: mostly nothing, else one event, and more where lines have run
-// together, as on a console, or after the end of one was lost.
-func Events(line string) iter.Seq[Event] {
+// Events gives all that one message, or one kmsg record, says: mostly nothing, else one event, and more where it has several
+// lines, as journald keeps them, and where lines have run together, as on a console, or after the end of one was lost.
+func Events(message string) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		if topics(machine, message)&^ofBoot == 0 || quotes(message) {
+			return
+		}
+		for line := range strings.SplitSeq(message, "\n") {
+			if isRow(line) {
+				return
+			}
+			for e := range ofLine(line) {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// isRow reports whether a line is of a kmsg record's device dictionary, " SUBSYSTEM=pci", which ends the message.
+func isRow(line string) bool {
+	name, _, ok := strings.Cut(line, "=")
+	return ok && len(name) > 1 && name[0] == ' ' && strings.Trim(name[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
+}
+
+// ofLine gives what one line says.
+func ofLine(line string) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for line != "" {
 			met := topics(machine, line) &^ ofBoot

@@ -40,7 +40,12 @@ func corpus(tb testing.TB) []string {
 }
 
 // all asks every check, whatever words the line holds.
-func all(line string) (Event, bool) { return parse(line, 0xff) }
+func all(line string) (Event, bool) {
+	if line, _, _ = strings.Cut(line, "\n"); quotes(line) {
+		return nil, false
+	}
+	return parse(line, 0xff)
+}
 
 // The words let through every line that any check knows, and the machine finds a word wherever it stands.
 func TestTheWordsHideNothing(t *testing.T) {
@@ -98,6 +103,27 @@ func TestLinesThatRanTogetherLoseNoXID(t *testing.T) {
 	}
 }
 
+// journald keeps a message of several lines whole; in a kmsg record rows of the device's dictionary follow the message.
+func TestAMessageOfSeveralLines(t *testing.T) {
+	for _, c := range []struct {
+		name, message string
+		want          int
+	}{
+		{"four lines are one sentence", "NVRM: The NVIDIA GPU 0000:17:00.0\nNVRM: (PCI ID: 10de:2330)\nNVRM: installed in this system has\nNVRM: fallen off the bus and is not responding to commands.", 2},
+		{"each of two counts", "NVRM: Xid (PCI:0000:3b:00): 45, pid=1, name=a, Ch 1\nNVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=a, GPU has fallen off the bus.", 2},
+		{"rows of the dictionary are no lines", "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n SUBSYSTEM=pci\nNVRM: Xid (PCI:0000:3b:00): 48", 1},
+		{"a file's name may hold a line's end", "a[4242]: segfault at 0 ip 000055aa12 sp 00007ffe12 error 4 in b\nNVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.[55aa+1000]", 0},
+	} {
+		n := 0
+		for range Events(c.message) {
+			n++
+		}
+		if n != c.want {
+			t.Errorf("%s: %d events, want %d", c.name, n, c.want)
+		}
+	}
+}
+
 func TestTheMachineFindsWhatContainsFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ws := make([]word, rapid.IntRange(1, 8).Draw(t, "words"))
@@ -130,8 +156,8 @@ func FuzzPrefix(f *testing.F) {
 		if prefix != "" && !strings.ContainsAny(prefix[len(prefix)-1:], " ;") || strings.ContainsAny(prefix, "\n\\#") {
 			return // a prefix ends in a space, or in a raw record's semicolon, and is one line
 		}
-		if topics(machine, prefix) != 0 || len(prefix)+len(line) > 1000 {
-			return // a prefix that holds a message
+		if topics(machine, prefix) != 0 || len(prefix)+len(line) > 1000 || quotes(prefix+line) && !quotes(line) {
+			return // a prefix that holds a message, or the beginning of one that quotes
 		}
 		got, found := Parse(prefix + line)
 		if ok && (!found || bare(got) != bare(whole)) {

@@ -27,6 +27,9 @@ func ParseDamaged(line string) (Event, bool) {
 		return Event{}, false
 	}
 	if whole {
+		if !strings.Contains(place, ":") || len(place) < len("00:00") {
+			return Event{}, false // no address of the driver's; a process's name has no room for one
+		}
 		e.PCI, e.MIG = parsePlace(place)
 		e.Text = clean(strings.TrimLeft(strings.TrimPrefix(rest, ":"), " "), maxRaw)
 	} else if strings.Trim(place, "PI:GU.- 0123456789abcdefABCDEF") != "" || len(place) > len("PCI:00000000:00:00.0 GPU-I:00 GPU-CI:00") {

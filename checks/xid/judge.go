@@ -92,7 +92,7 @@ func decide(e Event) decision {
 	case isNVLink5(e.Code):
 		return decideNVLink5(e)
 	case e.Code == 160:
-		return decideRepair(e.Text, rule)
+		return decideRepair(driverWords(e), rule)
 	}
 	return decision{action: rule.Action(), pending: pendingOnly(e.Code)}
 }

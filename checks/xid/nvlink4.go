@@ -67,13 +67,13 @@ func decideNVLink4(text string, rule Rule) decision {
 	return d
 }
 
-// registers reads "(0x100000, 0x0, …)": seven of them, or none.
+// registers reads "(0x100000, 0x0, …)": seven of them, or none. They come last: before them may stand the process's name.
 func registers(text string) (regs [7]uint64, ok bool) {
-	_, v, ok := strings.Cut(text, "(0x")
-	if !ok {
+	i := strings.LastIndex(text, "(0x")
+	if i < 0 {
 		return regs, false
 	}
-	v, _, ok = strings.Cut(v, ")")
+	v, _, ok := strings.Cut(text[i+len("(0x"):], ")")
 	if !ok {
 		return regs, false
 	}

@@ -27,7 +27,7 @@ func (n NVLink) Subcode() int { return int(n.Intr >> 20 & 0x3f) }
 // parseNVLink5 reads unit, severity, cross-contain and injected flags, link and the words. A line that was cut keeps what
 // it still says.
 func (e *Event) parseNVLink5() {
-	head, words, _ := strings.Cut(e.Text, "(")
+	head, words, _ := strings.Cut(afterName(e.Text), "(")
 	f := strings.Fields(head)
 	if len(f) > 0 {
 		e.NVLink.Unit = f[0]
@@ -51,6 +51,19 @@ func (e *Event) parseNVLink5() {
 		status, ok2 := word(w[1])
 		e.NVLink.Intr, e.NVLink.Status, e.NVLink.Whole = intr, status, ok1 && ok2
 	}
+}
+
+// afterName gives of an NVLink 5 message the part from the unit on. A process may have ", " in its name, so that the rest of
+// it stands before the unit, which alone is followed by severity, cross-contain and injected flags.
+func afterName(text string) string {
+	i := max(strings.LastIndex(text, " XC0 i"), strings.LastIndex(text, " XC1 i"))
+	if i < 0 {
+		i = len(text)
+	}
+	if at := strings.LastIndex(text[:i], ", "); at >= 0 {
+		return text[at+len(", "):]
+	}
+	return text
 }
 
 // word reads "0x025001c6".

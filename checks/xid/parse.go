@@ -34,6 +34,9 @@ func Parse(line string) (Event, bool) {
 	}
 	e.Code = code
 	e.PCI, e.MIG = parsePlace(place)
+	if isSwitch && e.PCI == "" && tag(line, i) < 0 {
+		return Event{}, false
+	}
 	e.Raw = clean(line, maxRaw)
 	if isSwitch {
 		e.parseSwitchText(clean(text, maxRaw))
@@ -43,14 +46,16 @@ func Parse(line string) (Event, bool) {
 	return e, true
 }
 
-// afterNVRM reports whether the text before Xid ends in the driver's tag.
+// afterNVRM reports whether the text before Xid ends in the driver's tag. It and parseCode insist on the driver's spaces: what
+// is left then is longer than the 15 bytes of a process's name, which its user chooses and the kernel prints.
 func afterNVRM(before string) bool {
-	return strings.HasSuffix(strings.TrimRight(before, " \t"), "NVRM:")
+	tag := strings.TrimRight(before, " \t")
+	return len(tag) < len(before) && strings.HasSuffix(tag, "NVRM:")
 }
 
 // parseCode reads ": 79" and what follows the next comma.
 func parseCode(s string) (code int, rest string, ok bool) {
-	s, ok = strings.CutPrefix(s, ":")
+	s, ok = strings.CutPrefix(s, ": ")
 	if !ok {
 		return 0, "", false
 	}

@@ -28,13 +28,13 @@ func decideRemap(text string, rule Rule) decision {
 }
 
 // driverWords gives the part of a message that is the driver's for sure. A process may have ", " in its name, which its
-// user chose: in a line that names one, only what follows the remapper's own words counts. Those do not fit, with what
+// user chose: in a line that names one, only what follows the driver's own words for the repair counts. Those do not fit, with what
 // they would have to forge, into the 15 bytes of a name.
 func driverWords(e Event) string {
 	if e.Name == "" {
 		return e.Text
 	}
-	for _, own := range [...]string{"Row Remapper", "etirement"} {
+	for _, own := range [...]string{"Row Remapper", "etirement", "for repair", "Row Remapping"} {
 		if i := strings.LastIndex(e.Text, own); i >= 0 {
 			return e.Text[i+len(own):]
 		}

@@ -7,7 +7,10 @@ import (
 	"github.com/assay-gpu/assay/checks"
 )
 
-const causedBy = " caused by previous Xid "
+const (
+	causedBy = " caused by previous Xid "
+	onLink   = " on link "
+)
 
 // parseText reads what follows an XID's number: pid and name where the driver knew them, then the message.
 func (e *Event) parseText(s string) {
@@ -31,8 +34,8 @@ func (e *Event) parseText(s string) {
 	case isNVLink5(e.Code):
 		e.parseNVLink5()
 	case e.Code == 74:
-		if _, v, ok := strings.Cut(s, " on link "); ok && v != "" && v[0] >= '0' && v[0] <= '9' {
-			e.Link = leadingNumber(v)
+		if i := strings.LastIndex(s, onLink); i >= 0 && leadingDigits(s[i+len(onLink):]) > 0 {
+			e.Link = leadingNumber(s[i+len(onLink):])
 		}
 	case e.Code == 14:
 		e.Injected = true

@@ -19,13 +19,15 @@ func (r *Reader) jsonLine(b []byte) (Line, bool) {
 	}
 	// A message that is no valid text is an array of numbers; only then do the words not stand in the line.
 	if r.o.Want != nil && !r.o.Want(b) && !numbersMessage(b) {
-		r.Known++
+		if bytes.Contains(b, []byte(`"MESSAGE"`)) {
+			r.Known++
+		}
 		r.bootOf(b)
 		return Line{}, false
 	}
 	var o entry
-	if json.Unmarshal(b, &o) != nil {
-		r.Broken++
+	if json.Unmarshal(b, &o) != nil || o.Message == nil {
+		r.Broken++ // cut off, or another program's JSON about the kernel log
 		return Line{}, false
 	}
 	r.Known++

@@ -32,14 +32,19 @@ type stripped struct {
 // strip takes off what stands before the message.
 func (c *clock) strip(b []byte) stripped {
 	s := stripped{rest: b, at: c.last}
+	if len(b) == 0 {
+		return s
+	}
 	if rest, since, user, ok := rawKmsg(b); ok {
 		s.known, s.foreign, s.rest = true, user, rest
 		c.sinceBoot(&s, since)
 		return s
 	}
 	s.rest = c.priority(&s, s.rest)
-	day := false
-	if rest, at, comma, ok := c.day(s.rest); ok {
+	day := b[0] == '<' && c.protocol(&s)
+	if day {
+		// the header says all that stands before a message
+	} else if rest, at, comma, ok := c.day(s.rest); ok {
 		s.rest, s.at, s.known, s.dated, day = rest, at, true, true, true
 		if !comma { // dmesg writes a comma before the fraction, and no host after
 			s.host()
@@ -120,6 +125,47 @@ func (c *clock) priority(s *stripped, b []byte) []byte {
 	return b
 }
 
+// protocol takes off "1 2026-01-02T03:04:05.6Z HOST kernel - - - ", which RFC 5424 has after the priority.
+func (c *clock) protocol(s *stripped) bool {
+	rest, ok := bytes.CutPrefix(s.rest, []byte("1 "))
+	if !ok {
+		return false
+	}
+	rest, at, _, ok := c.day(rest)
+	f := bytes.SplitN(rest, []byte(" "), 5) // host, program, process, kind of message, structured data and the message
+	if !ok || len(f) < 5 {
+		return false
+	}
+	message, ok := structured(f[4])
+	if !ok {
+		return false
+	}
+	s.rest = bytes.TrimPrefix(message, []byte("\xef\xbb\xbf"))
+	s.at, s.known, s.dated, s.machine = at, true, true, string(f[0])
+	s.by(string(f[1]))
+	return true
+}
+
+// structured takes off RFC 5424's structured data: "-", or elements like [meta sequenceId="29"] with a backslash before a quote
+// within one.
+func structured(b []byte) (message []byte, ok bool) {
+	if rest, none := bytes.CutPrefix(b, []byte("-")); none {
+		return bytes.TrimPrefix(rest, []byte(" ")), true
+	}
+	quoted := false
+	for i := 0; i < len(b) && b[0] == '['; i++ {
+		switch {
+		case b[i] == '\\' && quoted:
+			i++
+		case b[i] == '"':
+			quoted = !quoted
+		case b[i] == ']' && !quoted && (i+1 == len(b) || b[i+1] != '['):
+			return bytes.TrimPrefix(b[i+1:], []byte(" ")), true
+		}
+	}
+	return nil, false
+}
+
 // host takes off "HOST IDENT[PID]: ". What is not the kernel's is foreign.
 func (s *stripped) host() {
 	sp := bytes.IndexByte(s.rest, ' ')
@@ -143,8 +189,13 @@ func (s *stripped) host() {
 	}
 	s.machine = string(s.rest[:sp])
 	name, _, _ := strings.Cut(string(ident), "[")
-	s.foreign = s.foreign || name != "kernel" && !isFabricManager(name)
+	s.by(name)
 	s.rest = after[colon+2:]
+}
+
+// by takes in which program wrote the line. The fabric manager does so by a facility that is not the kernel's.
+func (s *stripped) by(name string) {
+	s.foreign = (s.foreign || name != "kernel") && !isFabricManager(name)
 }
 
 func isFabricManager(name string) bool {
@@ -177,16 +228,17 @@ func (c *clock) bracket(s *stripped, in string, rest []byte) ([]byte, bool) {
 	if in == "" {
 		return nil, false
 	}
+	in, delta, _ := strings.Cut(in, "<") // dmesg --show-delta, whatever stands before
+	in = strings.TrimRight(in, " ")
 	switch {
-	case in[0] == '+': // dmesg --reltime: since the line before
-		d, ok := seconds(in[1:])
+	case in == "" || in[0] == '+': // dmesg --reltime, and with --notime: since the line before
+		d, ok := seconds(strings.Trim(strings.TrimPrefix(in, "+")+delta, " >"))
 		if !ok {
 			return nil, false
 		}
 		s.at = s.at.Add(d)
 		return rest, true
 	case in[0] >= '0' && in[0] <= '9':
-		in, _, _ = strings.Cut(in, " <") // dmesg --show-delta
 		d, ok := seconds(in)
 		if !ok {
 			return nil, false

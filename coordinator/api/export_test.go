@@ -1,7 +1,6 @@
 package api
 
 import (
-	"slices"
 	"time"
 
 	"github.com/assay-gpu/assay/coordinator/authority"
@@ -17,7 +16,7 @@ type Route struct {
 
 // Routes are all endpoints there are.
 func Routes() (all []Route) {
-	for _, rt := range slices.Concat(agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, caseRoutes, repairRoutes, keyRoutes, auditRoutes) {
+	for _, rt := range allRoutes() {
 		all = append(all, Route{rt.pattern, rt.caller(), rt.role, rt.admins})
 	}
 	return all
@@ -28,3 +27,8 @@ func (s *Server) SetKeepalive(d time.Duration) { s.keepalive = d }
 
 // Unlimited lifts the bounds on rates, so that a fuzz target reaches the decoders.
 func (s *Server) Unlimited() { s.limits, s.enrolling = newLimiter(1e9, 1e9), newBucket(1e9, 1e9) }
+
+// Shaped reports whether the schema says what an endpoint does, and Shapes how many it speaks of.
+func Shaped(pattern string) bool { return shapes[pattern].does != "" }
+
+func Shapes() int { return len(shapes) }

@@ -50,7 +50,7 @@ func (h *handler) as(kind, name, method, path, body string) (int, []byte, http.H
 	req := httptest.NewRequest(method, "https://assayd"+path, strings.NewReader(body))
 	req.TLS = &tls.ConnectionState{}
 	if kind != "" {
-		unit := map[string]string{"node": "assay-agent", "operator": "assay-operator"}[kind]
+		unit := map[string]string{"node": "assay-agent", "operator": "assay-admin"}[kind]
 		cert := &x509.Certificate{Subject: pkix.Name{CommonName: kind + ":" + name, OrganizationalUnit: []string{unit}}}
 		req.TLS.VerifiedChains = [][]*x509.Certificate{{cert}}
 	}

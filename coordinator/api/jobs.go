@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -44,10 +45,7 @@ func (s *Server) jobs(c call) (any, error) {
 		return nil, err
 	}
 	js, err := s.backend.Jobs.Jobs(c.ctx, all)
-	if js == nil {
-		js = []wire.Job{} // an empty list, not null
-	}
-	return js, err
+	return listed(c, js, err, func(j wire.Job) string { return fmt.Sprintf("%019d", j.ID) })
 }
 
 func (s *Server) submitJob(c call) (any, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
@@ -23,14 +24,14 @@ var operatorRoutes = []route{
 	{pattern: "POST " + wire.PathGuard + "/{verb}", role: authority.RoleOperator, admins: []string{"reset"}, wait: readWait, do: (*Server).guard},
 	{pattern: "GET " + wire.PathCases, role: authority.RoleViewer, wait: readWait, do: (*Server).cases},
 	{pattern: "GET " + wire.PathCases + "/{id}", role: authority.RoleViewer, wait: readWait, do: (*Server).oneCase},
-	{pattern: "GET " + wire.PathCerts, role: authority.RoleViewer, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Fleet.Certificates(c.ctx) }},
+	{pattern: "GET " + wire.PathCerts, role: authority.RoleViewer, wait: readWait, do: (*Server).certificates},
 	{pattern: "GET " + wire.PathCerts + "/{node}", role: authority.RoleViewer, wait: readWait, do: (*Server).certificate},
 	{pattern: "GET " + wire.PathPolicy, role: authority.RoleViewer, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Policies.Policy(c.ctx) }},
 	{pattern: "PUT " + wire.PathPolicy, role: authority.RoleAdmin, wait: readWait, do: (*Server).setPolicy},
 	{pattern: "GET " + wire.PathRollout, role: authority.RoleViewer, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Policies.Rollout(c.ctx) }},
 	{pattern: "POST " + wire.PathRollout, role: authority.RoleAdmin, wait: readWait, do: (*Server).rollOut},
 	{pattern: "POST " + wire.PathRollout + "/{verb}", role: authority.RoleOperator, admins: []string{"promote"}, wait: readWait, do: (*Server).endRollout},
-	{pattern: "GET " + wire.PathLearned, role: authority.RoleViewer, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Policies.Learned(c.ctx) }},
+	{pattern: "GET " + wire.PathLearned, role: authority.RoleViewer, wait: readWait, do: (*Server).learned},
 	{pattern: "GET " + wire.PathEvents, role: authority.RoleViewer, wait: 0, do: (*Server).events},
 }
 
@@ -42,7 +43,8 @@ func (s *Server) nodes(c call) (any, error) {
 			return nil, Errorf(http.StatusBadRequest, "%v", err)
 		}
 	}
-	return s.backend.Fleet.Nodes(c.ctx, names)
+	ns, err := s.backend.Fleet.Nodes(c.ctx, names)
+	return listed(c, ns, err, func(n wire.Node) string { return n.Name })
 }
 
 func (s *Server) node(c call) (any, error) {
@@ -60,7 +62,25 @@ func (s *Server) node(c call) (any, error) {
 	return ns[0], nil
 }
 
-func (s *Server) nodeHistory(c call) (any, error) { return named(c, s.backend.Fleet.NodeHistory) }
+func (s *Server) nodeHistory(c call) (any, error) {
+	name, err := nodeName(c.r)
+	if err != nil {
+		return nil, err
+	}
+	es, err := s.backend.Fleet.NodeHistory(c.ctx, name)
+	return listed(c, es, err, func(e wire.HistoryEntry) string { return e.Cursor })
+}
+
+func (s *Server) certificates(c call) (any, error) {
+	cs, err := s.backend.Fleet.Certificates(c.ctx)
+	return listed(c, cs, err, func(x certificate.Certificate) string { return x.Node })
+}
+
+func (s *Server) learned(c call) (any, error) {
+	ls, err := s.backend.Policies.Learned(c.ctx)
+	return listed(c, ls, err, func(l policy.Learned) string { return l.SKU })
+}
+
 func (s *Server) explain(c call) (any, error)     { return named(c, s.backend.Fleet.Explain) }
 func (s *Server) certificate(c call) (any, error) { return named(c, s.backend.Fleet.Certificate) }
 
@@ -130,7 +150,8 @@ func (s *Server) cases(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.backend.Fleet.Cases(c.ctx, open)
+	cs, err := s.backend.Fleet.Cases(c.ctx, open)
+	return listed(c, cs, err, func(k wire.Case) string { return k.ID })
 }
 
 func (s *Server) oneCase(c call) (any, error) {

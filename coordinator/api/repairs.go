@@ -24,7 +24,7 @@ var repairRoutes = []route{
 	{pattern: "GET " + wire.PathRMA + "/{id}", role: authority.RoleViewer, wait: readWait, do: (*Server).ticket},
 	{pattern: "POST " + wire.PathRMA + "/{id}", role: authority.RoleOperator, wait: readWait, do: (*Server).moveTicket},
 	{pattern: "GET " + wire.PathParts, role: authority.RoleViewer, wait: readWait, do: (*Server).parts},
-	{pattern: "GET " + wire.PathLemons, role: authority.RoleViewer, wait: readWait, do: func(s *Server, c call) (any, error) { return s.backend.Repairs.Lemons(c.ctx) }},
+	{pattern: "GET " + wire.PathLemons, role: authority.RoleViewer, wait: readWait, do: (*Server).lemons},
 }
 
 func (s *Server) tickets(c call) (any, error) {
@@ -32,7 +32,8 @@ func (s *Server) tickets(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.backend.Repairs.Tickets(c.ctx, open)
+	ts, err := s.backend.Repairs.Tickets(c.ctx, open)
+	return listed(c, ts, err, func(t rma.Ticket) string { return t.ID })
 }
 
 func (s *Server) ticket(c call) (any, error) {
@@ -76,5 +77,11 @@ func (s *Server) parts(c call) (any, error) {
 	if text := c.r.URL.Query().Get("serials"); text != "" {
 		serials = strings.Split(text, ",")
 	}
-	return s.backend.Repairs.Parts(c.ctx, serials)
+	ps, err := s.backend.Repairs.Parts(c.ctx, serials)
+	return listed(c, ps, err, func(p rma.Part) string { return p.Serial })
+}
+
+func (s *Server) lemons(c call) (any, error) {
+	ls, err := s.backend.Repairs.Lemons(c.ctx)
+	return listed(c, ls, err, func(l rma.Lemon) string { return l.Node })
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,10 +18,12 @@ import (
 
 // A call is one request whose caller is known and allowed.
 type call struct {
+	s   *Server
 	w   http.ResponseWriter
 	r   *http.Request
 	who caller
 	ctx context.Context
+	rt  route
 }
 
 // A route is one path and method: who may call it, how long it may take, and what it does. A nil answer is a 204;
@@ -46,6 +49,7 @@ func (s *Server) routes() http.Handler {
 		mux.Handle(rt.pattern, s.serve(rt))
 	}
 	mux.Handle("GET /metrics", s.metrics.Handler())
+	mux.HandleFunc("GET "+PathSchema, s.schema)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	return problems(mux)
@@ -140,6 +144,7 @@ func (s *Server) serve(rt route) http.Handler {
 		case written:
 			count(http.StatusOK)
 		default:
+			s.published(rt, "answer", shapes[rt.pattern].answer, reflect.TypeOf(answer))
 			count(s.writeJSON(w, answer))
 		}
 	})
@@ -164,7 +169,7 @@ func (s *Server) admit(rt route, w http.ResponseWriter, r *http.Request, who cal
 		ctx, cancel = context.WithTimeout(ctx, rt.wait)
 		defer cancel()
 	}
-	return rt.do(s, call{w: w, r: r, who: who, ctx: ctx})
+	return rt.do(s, call{s: s, w: w, r: r, who: who, ctx: ctx, rt: rt})
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, answer any) int {
@@ -186,6 +191,7 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // decode reads a body of at most limit bytes into v. Agents may be newer than we are, so their unknown fields are
 // skipped; an operator's unknown field is a mistake and is refused.
 func decode(c call, limit int64, strict bool, v any) error {
+	c.s.published(c.rt, "body", shapes[c.rt.pattern].body, reflect.TypeOf(v).Elem())
 	rc := http.NewResponseController(c.w)
 	rc.SetReadDeadline(time.Now().Add(readBody)) // not every listener has deadlines; the wait bounds those
 	buf := buffers.Get().(*bytes.Buffer)
@@ -218,6 +224,23 @@ func decode(c call, limit int64, strict bool, v any) error {
 		return Errorf(http.StatusBadRequest, "the body goes on after its JSON value")
 	}
 	return nil
+}
+
+// published tells of a body or an answer that is not what the schema says. It is a fault of ours, and no reason not to answer.
+func (s *Server) published(rt route, what string, want any, got reflect.Type) {
+	if reflect.TypeOf(want) != got {
+		s.log.Error("not as the schema says", "route", rt.pattern, "part", what, "type", got.String())
+	}
+}
+
+func (s *Server) schema(w http.ResponseWriter, _ *http.Request) {
+	body, err := Schema()
+	if err != nil {
+		writeProblem(w, problemOf(err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(body) // the client may be gone: there is nobody to tell
 }
 
 // nodeName is the {node} of the path, checked.

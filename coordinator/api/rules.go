@@ -41,8 +41,5 @@ func (s *Server) dropRule(c call) (any, error) {
 
 func (s *Server) accounts(c call) (any, error) {
 	as, err := s.backend.Rules.Accounts(c.ctx)
-	if as == nil {
-		as = []wire.Account{} // an empty list, not null
-	}
-	return as, err
+	return listed(c, as, err, func(a wire.Account) string { return a.Name + "\x00" + a.User })
 }

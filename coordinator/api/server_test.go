@@ -68,6 +68,9 @@ func newRig(t testing.TB) *rig {
 				t.Errorf("serve: %v", err)
 			}
 		}
+		if strings.Contains(r.log.String(), "not as the schema says") {
+			t.Errorf("a body or an answer is not what the schema says:\n%s", r.log)
+		}
 	})
 	return r
 }

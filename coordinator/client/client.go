@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,7 @@ const DefaultSocket = "/run/assay/assayd.sock"
 
 const (
 	maxAnswer = 256 << 20 // bytes; the whole of a large fleet fits
+	pageSize  = 2000      // nodes or certificates in one answer
 	maxHops   = 3         // redirections to a leader; an election in between may need more than one
 )
 
@@ -187,21 +189,42 @@ func readProblem(resp *http.Response) wire.Problem {
 
 // call sends in, if not nil, as JSON and reads the answer into a T.
 func call[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (T, error) {
-	var out T
+	out, _, err := exchange[T](ctx, c, method, path, query, in)
+	return out, err
+}
+
+// list reads a list of the size of the fleet page by page, by key.
+func list[T any](ctx context.Context, c *Client, path string) ([]T, error) {
+	all := []T{}
+	q := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	for {
+		items, h, err := exchange[[]T](ctx, c, http.MethodGet, path, q, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+		next := h.Get("Assay-Continue")
+		if next == "" {
+			return all, nil
+		}
+		q.Set("continue", next)
+	}
+}
+
+func exchange[T any](ctx context.Context, c *Client, method, path string, query url.Values, in any) (out T, h http.Header, err error) {
 	var body []byte
 	if in != nil {
-		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return out, fmt.Errorf("encode %s %s: %w", method, path, err)
+			return out, nil, fmt.Errorf("encode %s %s: %w", method, path, err)
 		}
 	}
 	resp, err := c.send(ctx, method, path, query, body)
 	if err != nil {
-		return out, err
+		return out, nil, err
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&out); err != nil {
-		return out, &UnreachableError{c.where(), fmt.Errorf("its answer broke off or is not JSON: %w", err)}
+		return out, nil, &UnreachableError{c.where(), fmt.Errorf("its answer broke off or is not JSON: %w", err)}
 	}
-	return out, nil
+	return out, resp.Header, nil
 }

@@ -315,3 +315,28 @@ func TestEvents(t *testing.T) {
 		t.Errorf("following: %v", got)
 	}
 }
+
+// A list of the size of a fleet comes in pages, and whole.
+func TestNodesInPages(t *testing.T) {
+	p := newPlane(t)
+	for i := range 4100 {
+		p.Add(wire.Node{Name: fmt.Sprintf("n%05d", i), State: "certified"})
+	}
+	url, _ := serve(t, p)
+	ns, err := operator(t, p, url).Nodes(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := 0
+	for _, n := range ns {
+		if strings.HasPrefix(n.Name, "n0") {
+			if want := fmt.Sprintf("n%05d", mine); n.Name != want {
+				t.Fatalf("node %d is %s, want %s", mine, n.Name, want)
+			}
+			mine++
+		}
+	}
+	if mine != 4100 {
+		t.Errorf("%d of 4100 nodes", mine)
+	}
+}

@@ -21,11 +21,10 @@ func (c *Client) Fleet(ctx context.Context) (wire.Fleet, error) {
 
 // Nodes returns the nodes of a hostlist, or all for "".
 func (c *Client) Nodes(ctx context.Context, hostlist string) ([]wire.Node, error) {
-	var q url.Values
 	if hostlist != "" {
-		q = url.Values{"names": {hostlist}}
+		return call[[]wire.Node](ctx, c, http.MethodGet, wire.PathNodes, url.Values{"names": {hostlist}}, nil)
 	}
-	return call[[]wire.Node](ctx, c, http.MethodGet, wire.PathNodes, q, nil)
+	return list[wire.Node](ctx, c, wire.PathNodes)
 }
 
 // Node returns one node.
@@ -119,7 +118,7 @@ func (c *Client) Case(ctx context.Context, id string) (wire.Case, error) {
 
 // Certificates lists every node's certificate.
 func (c *Client) Certificates(ctx context.Context) ([]certificate.Certificate, error) {
-	return call[[]certificate.Certificate](ctx, c, http.MethodGet, wire.PathCerts, nil, nil)
+	return list[certificate.Certificate](ctx, c, wire.PathCerts)
 }
 
 // Certificate returns a node's certificate.

@@ -20,6 +20,8 @@ import (
 // A Prober reads the hardware once. It keeps its own deadlines: a call that hangs comes back as part of the snapshot.
 type Prober interface {
 	Snapshot(ctx context.Context) (catalog.Snapshot, error)
+	// Renew has the next Snapshot read anew what stands for a while because reading it is not free.
+	Renew()
 	// Quiesce ends every process that holds a device open. The next Snapshot starts afresh.
 	Quiesce(ctx context.Context) error
 }

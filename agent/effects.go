@@ -104,6 +104,7 @@ func (a *Agent) screen(ctx context.Context, e wire.Effect) wire.EffectResult {
 	}
 	defer a.post(context.WithoutCancel(ctx), func() { a.unwatchKernel(id) })
 	aside := a.screenAside(ctx, level) // it may take long, and load the GPUs: the snapshot is of after it
+	a.cfg.Prober.Renew()
 	snap, err := a.flights.fresh(ctx)
 	if ctx.Err() != nil {
 		return failed("%v", context.Cause(ctx))

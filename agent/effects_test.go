@@ -66,6 +66,9 @@ func TestAScreenIsReportedOnce(t *testing.T) {
 		if len(got) != 1 || got[0].Why != checks.WhyScreen || got[0].Screen != "e1" || got[0].Suite != checks.Standard || got[0].Verdict != checks.Pass {
 			t.Fatalf("reports %+v", got)
 		}
+		if b.hw.renewed != 1 {
+			t.Errorf("what stands for a while was read anew %d times, want once", b.hw.renewed)
+		}
 		// The same desired state again, and a restart, do nothing more.
 		b.desire(d)
 		b.restart()

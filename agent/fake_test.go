@@ -28,6 +28,7 @@ type fakeHardware struct {
 	delay    time.Duration
 	taken    int
 	quiesced int
+	renewed  int
 }
 
 func (h *fakeHardware) Snapshot(ctx context.Context) (catalog.Snapshot, error) {
@@ -44,6 +45,12 @@ func (h *fakeHardware) Snapshot(ctx context.Context) (catalog.Snapshot, error) {
 	s.At = time.Now()
 	s.GPUs = append([]catalog.GPUState(nil), h.snap.GPUs...)
 	return s, h.err
+}
+
+func (h *fakeHardware) Renew() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewed++
 }
 
 func (h *fakeHardware) Quiesce(context.Context) error {

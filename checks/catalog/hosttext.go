@@ -143,11 +143,12 @@ what it harmed cannot be told, and a boot clears it. What every NVIDIA driver se
 			Doc: `Compares the NVMe disks with policy, or with those this node has shown, and reads their state. A controller that is dead or
 gone, and a disk that has turned read-only, are faults. So is what its health log warns of: spare blocks that run out, reliability
 that is lost, a backup that failed. One near its own critical temperature, near the end of its life or spare blocks, or with media
-errors is watched. A log that the kernel or the disk does not offer does not apply; one that who runs may not read is watched, one that does not come is Unknown.`,
+errors is watched. The disks are asked for their logs at most every ten minutes, and by every screen; evidence tells how old each
+is. A log that the kernel or the disk does not offer does not apply; one that who runs may not read is watched, one that does not come is Unknown.`,
 			Source:  "/sys/class/nvme, its hwmon; Get Log Page 02h by NVME_IOCTL_ADMIN_CMD; Linux drivers/nvme, NVM Express Base Specification 2.0 5.16.1.3, Azure/azurehpc-health-checks",
 			Applies: "nodes with NVMe disks",
 			Action:  "drain; watch",
-			Cost:    "about 8 small files and 1 admin command a disk",
+			Cost:    "about 8 small files a disk; 1 admin command a disk every 10 minutes, and in a screen",
 			Thresholds: []Threshold{
 				{"nvme.count", func(p policy.Policy) any { return p.NVMe.Count }},
 				{"nvme.margin", func(p policy.Policy) any { return p.NVMe.Margin }},

@@ -53,6 +53,7 @@ type Health struct {
 	Threshold   uint64              `json:"threshold,omitempty"` // of Spare, below which the disk warns
 	Used        uint64              `json:"used,omitempty"`      // percent of the life that its maker gives it; may pass 100
 	MediaErrors uint64              `json:"media_errors,omitempty"`
+	Age         uint64              `json:"age,omitempty"` // seconds since the disk said so: it is asked every ten minutes, and in a screen
 }
 
 // warnings are the bits of the critical warning.
@@ -137,7 +138,7 @@ func (h Health) String() string {
 	if h.Have != checks.Read {
 		return ""
 	}
-	return fmt.Sprintf(" warning=%d spare=%d threshold=%d used=%d media_errors=%d", h.Warning, h.Spare, h.Threshold, h.Used, h.MediaErrors)
+	return fmt.Sprintf(" warning=%d spare=%d threshold=%d used=%d media_errors=%d age=%ds", h.Warning, h.Spare, h.Threshold, h.Used, h.MediaErrors, h.Age)
 }
 
 // health judges what the disk says of itself. On a disk that is not at work nothing was asked.

@@ -79,5 +79,8 @@ func (p *nodeProber) compare(s *catalog.Snapshot) {
 	p.counters.Add(s)
 }
 
+// Renew has the next Snapshot ask the disks for their health logs.
+func (p *nodeProber) Renew() { p.host.Renew() }
+
 // Quiesce ends the driver's child. Nothing of the host holds a device open.
 func (p *nodeProber) Quiesce(ctx context.Context) error { return p.gpus.Quiesce(ctx) }

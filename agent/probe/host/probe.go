@@ -22,6 +22,7 @@ type Probe struct {
 
 	threads kernelThreads // belongs to the group processes
 	manager int           // the fabric manager's pid; belongs to the group fabric
+	health  healthLogs
 }
 
 // New returns a probe of the source.
@@ -78,7 +79,7 @@ func (p *Probe) Read(ctx context.Context, limit time.Duration, pol policy.Policy
 	group(ctx, p, &wg, keep, "cpu", &h.CPU.Err, nil, func(r *recorder) func() { got := cpuOf(r); return func() { h.CPU = got } })
 	group(ctx, p, &wg, keep, "processes", &h.Processes.Err, nil, func(r *recorder) func() { got := processesOf(r, &p.threads); return func() { h.Processes = got } })
 	group(ctx, p, &wg, keep, "kernel", &h.Kernel.Err, nil, func(r *recorder) func() { got := kernelOf(r); return func() { h.Kernel = got } })
-	group(ctx, p, &wg, keep, "nvme", &h.NVMe.Err, nil, func(r *recorder) func() { got := nvmeOf(r); return func() { h.NVMe = got } })
+	group(ctx, p, &wg, keep, "nvme", &h.NVMe.Err, nil, func(r *recorder) func() { got := nvmeOf(r, &p.health); return func() { h.NVMe = got } })
 	group(ctx, p, &wg, keep, "timesync", &h.TimeSync.Err, nil, func(r *recorder) func() { got := timesyncOf(r); return func() { h.TimeSync = got } })
 	group(ctx, p, &wg, keep, "fabric", &h.FabricManager.Err, nil, func(r *recorder) func() { got := managerOf(r, &p.manager); return func() { h.FabricManager = got } })
 	wg.Go(func() { h.Mounts = p.mounts(ctx, keep, pol.Mounts) })

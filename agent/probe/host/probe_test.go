@@ -19,7 +19,7 @@ import (
 )
 
 // simulated is a simulated host, without a driver library.
-func simulated(t *testing.T) (dir string, src System) {
+func simulated(t testing.TB) (dir string, src System) {
 	t.Helper()
 	dir = t.TempDir()
 	sc, err := sim.ParseScenario("", nil)
@@ -241,6 +241,54 @@ func BenchmarkRead(b *testing.B) {
 	for b.Loop() {
 		p.Read(b.Context(), 10*time.Second, policy.Default())
 	}
+}
+
+// BenchmarkGroups reads each group by itself, of the simulated node: ten ports, eight disks and 32 modules of memory; the
+// processes are this machine's.
+func BenchmarkGroups(b *testing.B) {
+	_, src := simulated(b)
+	p := New(src)
+	here := New(System{Sysfs: "/sys", Proc: "/proc"})
+	pol := policy.Default()
+	for _, g := range []struct {
+		name string
+		of   *Probe
+		read func(*recorder)
+	}{
+		{"infiniband", p, func(r *recorder) { p.infiniband(r, pol.Infiniband) }},
+		{"ethernet", p, func(r *recorder) { p.ethernet(r, pol.Ethernet) }},
+		{"memory", p, func(r *recorder) { memoryOf(r) }},
+		{"cpu", p, func(r *recorder) { cpuOf(r) }},
+		{"processes", here, func(r *recorder) { processesOf(r, &here.threads) }},
+		{"kernel", p, func(r *recorder) { kernelOf(r) }},
+		{"nvme", p, func(r *recorder) { nvmeOf(r, &p.health) }},
+		{"nvme-asked", p, func(r *recorder) { p.Renew(); nvmeOf(r, &p.health) }},
+		{"timesync", p, func(r *recorder) { timesyncOf(r) }},
+		{"fabric", p, func(r *recorder) { managerOf(r, &p.manager) }},
+	} {
+		b.Run(g.name, func(b *testing.B) {
+			processorTime(b, func() { g.read(record(g.of.src)) })
+		})
+	}
+	b.Run("mounts", func(b *testing.B) {
+		processorTime(b, func() { p.mounts(b.Context(), func(Texts) {}, pol.Mounts) })
+	})
+}
+
+// processorTime runs f and tells the processor time of this process too: on a busy machine the wall clock tells of others.
+func processorTime(b *testing.B, f func()) {
+	used := func() int64 {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return u.Utime.Nano() + u.Stime.Nano()
+	}
+	before := used()
+	for b.Loop() {
+		f()
+	}
+	b.ReportMetric(float64(used()-before)/float64(b.N), "cpu-ns/op")
 }
 
 // FuzzTexts gives every group a text of the fuzzer's: nothing may panic, and what was read gives the same again.

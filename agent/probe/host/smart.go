@@ -76,10 +76,9 @@ func healthText(page []byte) string {
 	return fmt.Sprintf("critical_warning=%d available_spare=%d spare_threshold=%d percentage_used=%d media_errors=%d", page[0], page[3], page[4], page[5], errors)
 }
 
-// healthOf reads a disk's health log. What the kernel or the disk does not offer is not supported; one that may not be read
-// from here is unread.
-func healthOf(r *recorder, name string) nvme.Health {
-	text, err := r.Text("smart/" + name)
+// healthOf is what a disk's health log says. What the kernel or the disk does not offer is not supported; one that may not be
+// read from here is unread.
+func healthOf(text string, err error) nvme.Health {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTTY), errors.Is(err, unix.ENODEV):
 		return nvme.Health{Have: checks.NotSupported}
@@ -90,5 +89,5 @@ func healthOf(r *recorder, name string) nvme.Health {
 	if _, ok := v["critical_warning"]; !ok {
 		return nvme.Health{Err: smartMissing}
 	}
-	return nvme.Health{Have: checks.Read, Warning: v["critical_warning"], Spare: v["available_spare"], Threshold: v["spare_threshold"], Used: v["percentage_used"], MediaErrors: v["media_errors"]}
+	return nvme.Health{Have: checks.Read, Warning: v["critical_warning"], Spare: v["available_spare"], Threshold: v["spare_threshold"], Used: v["percentage_used"], MediaErrors: v["media_errors"], Age: v["age"]}
 }

@@ -124,7 +124,8 @@ func unescape(s string) string {
 }
 
 // nvmeOf reads every NVMe controller. Files: Linux drivers/nvme/host/sysfs.c, Documentation/hwmon/sysfs-interface.rst.
-func nvmeOf(r *recorder) nvme.Reading {
+func nvmeOf(r *recorder, health *healthLogs) nvme.Reading {
+	before := health.round()
 	names, have, why := devices(r, "sys/class/nvme")
 	out := nvme.Reading{Have: have, Err: why}
 	for _, name := range names {
@@ -148,7 +149,7 @@ func nvmeOf(r *recorder) nvme.Reading {
 			}
 		}
 		if d.State == "live" || d.State == "" { // one that is reset keeps whoever asks it waiting
-			d.Health = healthOf(r, name)
+			d.Health = healthOf(health.text(r, before, name, d.Identity()))
 		}
 		out.Disks = append(out.Disks, d)
 	}

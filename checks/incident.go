@@ -31,8 +31,8 @@ const teardown = 45
 //
 // The root is the finding that decides as Worst does, then the severest action, then the earliest. For XIDs of a GPU on
 // which the driver states its own verdict (XID 154, recovery action), that verdict's action counts, not that of their
-// text or number. A log line that names another XID as its cause is Secondary even when that one is not among fs. The
-// Incident is the same for the same findings in any order, and stays the same when later findings join.
+// text or number. A log line that names another XID as its cause is Secondary even when that one is not among fs, unless it
+// is a fault itself: nothing else would ask for what it does. The Incident is the same for the same findings in any order, and stays the same when later findings join.
 //
 // Group what is reported together: a Secondary finding counts for nothing without its root.
 func GroupIncidents(fs []Finding, gap, cause time.Duration) []Finding {
@@ -84,7 +84,7 @@ func compareEvents(a, b Finding) int {
 func compareRoots(a, b Finding) int {
 	rank := func(f Finding) int {
 		r := 0
-		for _, lesser := range []bool{f.Cause != 0 || f.isTeardown(), f.Verdict != Fail, !f.Hard} {
+		for _, lesser := range []bool{f.follows(), f.Verdict != Fail, !f.Hard} {
 			r *= 2
 			if lesser {
 				r++
@@ -96,6 +96,9 @@ func compareRoots(a, b Finding) int {
 }
 
 func (f Finding) isTeardown() bool { return f.Check == "xid" && f.Code == teardown }
+
+// follows reports whether f tells of another fault's consequence, and of no fault itself.
+func (f Finding) follows() bool { return f.isTeardown() || f.Cause != 0 && f.Verdict != Fail }
 
 // isVerdict reports whether f is the driver's own verdict on a GPU.
 func (f Finding) isVerdict() bool { return f.Check == "recovery" || f.Check == "xid" && f.Code == 154 }
@@ -372,7 +375,7 @@ func (g *grouper) mark(events []int) {
 		set := g.find(i)
 		f := &g.fs[i]
 		f.Incident = g.name(g.fs[first[set]])
-		f.Secondary = i != root[set] || f.Cause != 0
+		f.Secondary = i != root[set] || f.Cause != 0 && f.follows()
 	}
 }
 

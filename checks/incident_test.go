@@ -138,6 +138,9 @@ func TestGroupIncidents(t *testing.T) {
 		{"a teardown before the fault on its GPU is no root", []Finding{teardownAt(0, "g1"), dbeAt(1, "g1")}, "a A"},
 		{"a teardown alone is all there is", []Finding{teardownAt(0, "g1")}, "A"},
 		{"a teardown that names a cause is secondary without it", []Finding{with(teardownAt(0, "g1"), named(149))}, "a"},
+		{"a fault that names a cause which nobody saw is one all the same", []Finding{with(xidAt(0, "g1", 149, Fail, ResetGPU, true), named(144))}, "A"},
+		{"it does not hide behind a cause that was only watched", []Finding{xidAt(0, "g1", 144, NotApplicable, Watch, false), with(xidAt(1, "g1", 149, Fail, ResetGPU, true), named(144))}, "a A"},
+		{"nor is it a fault of its own beside a cause as severe", []Finding{dbeAt(0, "g1"), with(xidAt(1, "g1", 95, Fail, ResetGPU, true), named(48))}, "A a"},
 		{"a teardown goes with the cause it names, not the last fault", []Finding{
 			xidAt(0, "g1", 149, Fail, Drain, false), dbeAt(1, "g2"), with(teardownAt(2, "g3"), named(149)), with(teardownAt(2, "g4"), named(48)),
 		}, "A B a b"},
@@ -244,7 +247,7 @@ func TestGroupIncidentsProperties(t *testing.T) {
 				}
 				// A hard fault is never hidden behind a softer root.
 				severe := root.Verdict == Fail && root.Hard && (root.Action >= f.Action || f.Check == "xid" && slices.ContainsFunc(fs, Finding.isVerdict))
-				if f.Verdict == Fail && f.Hard && f.Cause == 0 && !f.isTeardown() && !severe {
+				if f.Verdict == Fail && f.Hard && !f.isTeardown() && !severe {
 					t.Fatalf("%+v hides behind %+v", f, root)
 				}
 				if root.isTeardown() && f.Cause == 0 && !f.isTeardown() {

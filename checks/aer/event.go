@@ -4,7 +4,9 @@
 // A fatal error has taken the link down. A corrected one has harmed nothing, and means signal integrity only by its rate.
 // After a GPU is lost its path may go on reporting: that is a consequence of the loss.
 //
-// Sources: Linux drivers/pci/pcie/aer.c in its wordings from 3.x to 6.x, PCI Express Base Specification 7.8.4 for the bits.
+// A port with downstream port containment (DPC) takes its link down itself when it sees an error, and says only so.
+//
+// Sources: Linux drivers/pci/pcie/dpc.c, and aer.c in its wordings from 3.x to 6.x, PCI Express Base Specification 7.8.4 for the bits.
 package aer
 
 // ID is the check's catalog id.

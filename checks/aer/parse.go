@@ -28,6 +28,11 @@ func Parse(line string) (Event, bool) {
 		e.Kind, ok = Below, true
 	case find(line, "evice recovery failed", &at):
 		at, e.Kind, ok = at-1, Unrecovered, true
+	case find(line, "DPC: containment event", &at):
+		e.Kind, e.Severity, ok = Received, Fatal, true // the port has taken its link down, whatever the error was
+		if _, source, said := strings.Cut(line[at:], "received from "); said {
+			e.Source = checks.PCIAddress(source)
+		}
 	case find(line, "AER: ", &at):
 		ok = e.parseReceived(line[at+len("AER: "):])
 	case find(line, ":    [", &at):

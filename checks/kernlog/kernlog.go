@@ -36,11 +36,11 @@ var words = [...]word{
 	{"fallen off the bus", ofXID},
 	{"detected NVSwitch ", ofXID},
 
-	{"AER: ", ofAER}, {"PCIe Bus Error: ", ofAER}, {"no AER-aware driver", ofAER}, {":    [", ofAER}, {"aer_status: ", ofAER},
+	{"AER: ", ofAER}, {"PCIe Bus Error: ", ofAER}, {"no AER-aware driver", ofAER}, {":    [", ofAER}, {"aer_status: ", ofAER}, {"DPC: containment event", ofAER},
 
 	{"NVRM: ", ofNVRM}, {"all links are inActive", ofNVRM}, {"nvidia-peermem ", ofNVRM}, {"nvidia: probe of ", ofNVRM}, {"probe with driver nvidia", ofNVRM},
 
-	{"mlx5_core ", ofNIC}, {"NETDEV WATCHDOG: ", ofNIC}, {": NIC Link is ", ofNIC},
+	{"mlx5_core ", ofNIC}, {"NETDEV WATCHDOG: ", ofNIC}, {" NIC Link is ", ofNIC},
 
 	{"blocked for more than ", ofHost}, {"soft lockup - CPU#", ofHost}, {"ard LOCKUP", ofHost}, {"detected stall", ofHost},
 	{"ut of memory: Kill", ofHost}, {"Memory failure: 0x", ofHost}, {"[Hardware Error]", ofHost}, {"mce: ", ofHost}, {"EDAC MC", ofHost},

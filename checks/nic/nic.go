@@ -93,7 +93,7 @@ func Parse(line string) (Event, bool) {
 		line = line[:i] // what follows is the device dictionary of a kmsg record
 	}
 	mlx := strings.Index(line, "mlx5_core ")
-	dog, link := strings.Index(line, "NETDEV WATCHDOG: "), strings.Index(line, ": NIC Link is ")
+	dog, link := strings.Index(line, "NETDEV WATCHDOG: "), strings.Index(line, " NIC Link is ")
 	said := line
 	switch {
 	case mlx >= 0:
@@ -101,7 +101,7 @@ func Parse(line string) (Event, bool) {
 	case dog >= 0:
 		said = line[dog:]
 	case link >= 0:
-		said = speaker(line[:link]) + line[link:]
+		said = speaker(strings.TrimSuffix(line[:link], ":")) + ":" + line[link:]
 	default:
 		return Event{}, false
 	}
@@ -127,7 +127,8 @@ func numbered(s string) bool {
 	return number != "" && strings.Trim(number, "0123456789") == "" && strings.HasPrefix(rest, "detected")
 }
 
-// speaker gives of "… i40e 0000:3b:00.0 enp59s0f0" the card and its interface, and of "… e1000e: eth0" the interface.
+// speaker gives of "… i40e 0000:3b:00.0 enp59s0f0" the card and its interface, and of "… e1000e: eth0" and "igb 0000:01:00.0
+// eno1: igb: eno1" the interface.
 func speaker(before string) string {
 	i := strings.LastIndexAny(before, " ;") // a raw record's head ends in a semicolon
 	name := before[i+1:]

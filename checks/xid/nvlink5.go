@@ -100,7 +100,7 @@ func decideNVLink5(e Event) decision {
 	d := decision{action: checks.Watch, note: what + ": " + ask.words()}
 	switch {
 	case ask == nothing:
-		d.action = checks.None
+		d.action, d.peer = checks.None, e.Fatal == NonFatal
 	case e.Fatal == NonFatal:
 		d.peer = true
 		d.note += "; the driver calls it non-fatal"

@@ -12,7 +12,10 @@ type Result struct {
 	Size       string  `json:"size"`
 	GPU        Device  `json:"gpu"`
 	Stages     []Stage `json:"stages"`
-	Err        string  `json:"err,omitempty"` // why the run ended early, or never began
+	Corpus     string  `json:"corpus,omitempty"`      // version of the corpus whose programs are among the stages
+	Left       int     `json:"corpus_left,omitempty"` // programs of it that there was no time for
+	CorpusErr  string  `json:"corpus_err,omitempty"`  // why none of its programs ran, though policy asks for them
+	Err        string  `json:"err,omitempty"`         // why the run ended early, or never began
 	Blame      Blame   `json:"blame,omitempty"`
 	Seconds    float64 `json:"seconds"`     // from the start of the process to the end
 	CPUSeconds float64 `json:"cpu_seconds"` // of the process

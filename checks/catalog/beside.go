@@ -68,6 +68,7 @@ type GoldenAsk struct {
 	GPUs    []checks.GPU
 	Kernels []string      // only these; nil: all of the suite
 	First   []string      // kernels that once caught a device
+	Corpora string        // a folder: the programs kept there and its corpus of the day run after the suite; empty: none
 	Seed    int           // the first seed; below 0: at random
 	Within  time.Duration // that the run may take
 	For     time.Duration // that it is to last

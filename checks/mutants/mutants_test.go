@@ -253,7 +253,7 @@ func TestEveryThresholdIsMoved(t *testing.T) {
 	fleet := []string{"Baseline", "Agent", "Hooks", "Certificate", "Guard", "Lifecycle"} // what they hold is read outside the checks
 	asked := map[string]bool{                                                            // how the agent asks DCGM; what it answers is not judged by them
 		"DCGM.Every": true, "DCGM.Deadline": true, "DCGM.Screen": true, "DCGM.R1": true, "DCGM.R2": true, "DCGM.R3": true, "DCGM.R4": true,
-		"XID.NVMLEvents": true, "Golden.Screen": true, "Golden.Prolog": true, "Golden.SoakFor": true, "Golden.Within": true, "Golden.TrustSimulated": true, // and whether and how a golden run is made
+		"XID.NVMLEvents": true, "Golden.Screen": true, "Golden.Prolog": true, "Golden.SoakFor": true, "Golden.Within": true, "Golden.TrustSimulated": true, "Golden.Corpora": true, // and whether and how a golden run is made
 	}
 	for section := range reflect.TypeFor[policy.Policy]().Fields() {
 		if section.Type.Kind() != reflect.Struct || slices.Contains(fleet, section.Name) {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"path"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type Golden struct {
 	SoakFor        Duration       `json:"soak_for" yaml:"soak_for"`               // a soak goes on for so long; 0: once through all seeds
 	NoLibrary      string         `json:"no_library" yaml:"no_library"`           // a node without libcuda.so.1: "unknown", or "not_applicable"
 	TrustSimulated bool           `json:"trust_simulated" yaml:"trust_simulated"` // kernels count as of grade prod on simulated GPUs, and only there
+	Corpora        string         `json:"corpora" yaml:"corpora"`                 // a folder on the nodes: screens also run the corpus of the day in it, and what is kept there; empty: none
 	Records        []GoldenRecord `json:"records,omitempty" yaml:"records"`       // the site's own evidence for a grade
 }
 
@@ -46,19 +48,22 @@ func (v *validator) golden(g Golden) {
 	oneOf(v, "golden.no_library", g.NoLibrary, "unknown", "not_applicable")
 	v.within("golden.within", g.Within, time.Second, time.Hour)
 	v.within("golden.soak_for", g.SoakFor, 0, 8*time.Hour)
+	if g.Corpora != "" && (g.Corpora[0] != '/' || path.Clean(g.Corpora) != g.Corpora) {
+		v.add("golden.corpora", "%q: want a folder's whole path, as /var/lib/assay/corpora", g.Corpora)
+	}
 	for i, r := range g.Records {
-		path := fmt.Sprintf("golden.records[%d]", i)
+		at := fmt.Sprintf("golden.records[%d]", i)
 		if len(r.Kernel) != 32 {
-			v.add(path+".kernel", "%q: want a kernel's digest, as golden list shows it", r.Kernel)
+			v.add(at+".kernel", "%q: want a kernel's digest, as golden list shows it", r.Kernel)
 		}
 		if r.Capability < 70 || r.Capability > 999 {
-			v.add(path+".capability", "%d: want a compute capability, as 90 for 9.0", r.Capability)
+			v.add(at+".capability", "%d: want a compute capability, as 90 for 9.0", r.Capability)
 		}
 		if r.GPUs < 0 || r.Nodes < 0 || r.Runs < 0 {
-			v.add(path, "counts below 0")
+			v.add(at, "counts below 0")
 		}
 		if r.By == "" {
-			v.add(path+".by", "missing: who stands for this record?")
+			v.add(at+".by", "missing: who stands for this record?")
 		}
 	}
 }

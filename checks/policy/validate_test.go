@@ -53,6 +53,7 @@ func TestValidate(t *testing.T) {
 		{"a way to ask DCGM that does not exist", func(p *Policy) { p.DCGM.Health = "on" }, `dcgm.health: "on": want one of [off standalone embedded]`},
 		{"a level of the diagnostic that does not exist", func(p *Policy) { p.DCGM.Screen = 5 }, "dcgm.screen: 5: want 1 to 4"},
 		{"a size of golden runs that does not exist", func(p *Policy) { p.Golden.Size = "huge" }, `golden.size: "huge": want one of [full reduced]`},
+		{"corpora somewhere", func(p *Policy) { p.Golden.Corpora = "corpora/../7" }, `golden.corpora: "corpora/../7": want a folder's whole path`},
 		{"golden kernels with no time", func(p *Policy) { p.Golden.Within = 0 }, "golden.within: "},
 		{"a golden record of no kernel", func(p *Policy) { p.Golden.Records = []GoldenRecord{{Kernel: "k01", Capability: 90, By: "me"}} }, `golden.records[0].kernel: "k01"`},
 		{"a golden record for no GPU", func(p *Policy) {

@@ -96,6 +96,12 @@ func Judge(gpu checks.GPU, r Reading, p policy.Golden) checks.Finding {
 	v := golden.Judge(r.Result, Grades(p, r.Result.GPU.Simulated))
 	f.Reason = v.Reason
 	f.Evidence = fmt.Sprintf("suite=%s size=%s blocks=%d/%d copies=%d/%d driver=%d simulated=%t", r.Result.Suite, r.Result.Size, v.Verified, v.Blocks, v.Copied, v.Copies, r.Result.GPU.Driver, r.Result.GPU.Simulated)
+	if r.Result.Corpus != "" {
+		f.Evidence += fmt.Sprintf(" corpus=%s left=%d", r.Result.Corpus, r.Result.Left)
+	}
+	if r.Result.CorpusErr != "" {
+		f.Reason += "; no corpus ran: " + r.Result.CorpusErr
+	}
 	switch {
 	case r.Result.Blame == golden.BlameHost:
 		f.Subject = checks.Subject{Kind: checks.KindNode, Node: gpu.Node}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -46,34 +45,10 @@ func (f *corpusFlags) collection() (*corpus.Collection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--day %q: want a day, as 2026-03-01", f.day)
 	}
-	dir := f.corpora
-	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
-		if dir, err = corpus.OfTheDay(f.corpora, day); err != nil {
-			return nil, err
-		}
-	}
-	var c *corpus.Corpus
-	if dir != "" {
-		if c, err = corpus.Load(dir); err != nil {
-			return nil, err
-		}
-	}
-	kept, err := corpus.ReadKept(f.kept())
-	if err != nil {
+	if f.list, err = corpus.Today(f.corpora, day); err != nil {
 		return nil, err
 	}
-	if f.list, err = corpus.Collect(c, kept, day); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.corpora, err)
-	}
 	return f.list, f.list.Only(f.programs)
-}
-
-// kept is the folder of the programs that are kept: in the folder of the corpora.
-func (f *corpusFlags) kept() string {
-	if _, err := os.Stat(filepath.Join(f.corpora, "manifest.json")); err == nil {
-		return keptBeside(f.corpora)
-	}
-	return filepath.Join(f.corpora, "kept")
 }
 
 // args hand the same programs on to a child.
@@ -99,20 +74,11 @@ func (f *corpusFlags) keep(stderr io.Writer, results []golden.Result) error {
 	}
 	var errs []error
 	for _, r := range results {
-		caught := f.list.Catches(r, time.Now())
-		for _, s := range r.Stages {
-			c, ok := caught[s.Kernel]
-			if !ok {
-				continue
-			}
-			delete(caught, s.Kernel)
-			k, _ := f.list.Kept(s.Kernel)
-			if err := corpus.Keep(f.kept(), k, c); err != nil {
-				errs = append(errs, fmt.Errorf("keep program %s: %w", s.Kernel, err))
-				continue
-			}
-			fmt.Fprintf(stderr, "program %s has caught GPU %s: it is kept in %s\n", s.Kernel, r.GPU.UUID, f.kept())
+		kept, err := f.list.KeepCatches(f.corpora, r, time.Now())
+		for _, id := range kept {
+			fmt.Fprintf(stderr, "program %s has caught GPU %s: it is kept in %s\n", id, r.GPU.UUID, corpus.KeptIn(f.corpora))
 		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

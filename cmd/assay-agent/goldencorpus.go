@@ -28,9 +28,6 @@ func newGoldenCorpus() *cobra.Command {
 	return c
 }
 
-// keptBeside is where programs that once caught a device are kept: beside the corpora.
-func keptBeside(dir string) string { return filepath.Join(filepath.Dir(filepath.Clean(dir)), "kept") }
-
 func newCorpusGenerate() *cobra.Command {
 	var seed uint64
 	var programs int
@@ -49,7 +46,7 @@ func newCorpusGenerate() *cobra.Command {
 				return usage(err)
 			}
 			if keep == "" {
-				keep = keptBeside(dir)
+				keep = corpus.KeptBeside(dir)
 			}
 			o := corpus.Options{Seed: seed, Programs: programs}
 			var err error
@@ -107,7 +104,7 @@ func generateCorpus(ctx context.Context, stdout, stderr io.Writer, o corpus.Opti
 		// What was found to catch devices stays, whoever writes here next.
 		for _, p := range old.Manifest.Programs {
 			if _, have := c.Text(p.ID); len(p.Caught) > 0 && !have {
-				return usage(fmt.Errorf("%s holds %s, which once caught a device and is not in %s: keep it there first", dir, p.ID, keptBeside(dir)))
+				return usage(fmt.Errorf("%s holds %s, which once caught a device and is not in %s: keep it there first", dir, p.ID, corpus.KeptBeside(dir)))
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -19,6 +21,7 @@ type Collection struct {
 	list    []kernels.Kernel
 	goldens map[string][]golden.Digest
 	text    map[string]string // a module of its own for each
+	version string
 }
 
 // Collect puts kept programs and a corpus together; c may be nil. Those that once caught a device come first, the others from
@@ -30,7 +33,9 @@ func Collect(c *Corpus, kept []Kept, day time.Time) (*Collection, error) {
 			return nil, err
 		}
 	}
+	l.version = "kept"
 	if c != nil {
+		l.version = c.Digest[:12]
 		if c.Manifest.Shape != Usual {
 			return nil, fmt.Errorf("a corpus of %d threads, %d steps and %d seeds: this program runs %d, %d and %d", c.Manifest.Threads, c.Manifest.Steps, c.Manifest.Seeds, Usual.Threads, Usual.Steps, Usual.Seeds)
 		}
@@ -83,6 +88,9 @@ func (l *Collection) Kernels() ([]kernels.Kernel, golden.Size) {
 	return l.list, golden.SizeOfOwn("corpus", l.shape.Threads)
 }
 
+// Version is the corpus's, or kept where there is none but what is kept.
+func (l *Collection) Version() string { return l.version }
+
 // Known gives the golden of a program and seed.
 func (l *Collection) Known(id string, seed int) (golden.Digest, error) {
 	gs := l.goldens[id]
@@ -110,6 +118,66 @@ func OfTheDay(dir string, day time.Time) (string, error) {
 		return "", err
 	}
 	return filepath.Dir(found[int(dayNumber(day))%len(found)]), nil
+}
+
+// Today puts together what a folder of corpora gives for a day: the programs that are kept in it, and one of its corpora, each day
+// the next; or the corpus in dir itself, with what is kept beside it.
+func Today(dir string, day time.Time) (*Collection, error) {
+	from := dir
+	if !isCorpus(dir) {
+		var err error
+		if from, err = OfTheDay(dir, day); err != nil {
+			return nil, err
+		}
+	}
+	var c *Corpus
+	if from != "" {
+		var err error
+		if c, err = Load(from); err != nil {
+			return nil, err
+		}
+	}
+	kept, err := ReadKept(KeptIn(dir))
+	if err != nil {
+		return nil, err
+	}
+	l, err := Collect(c, kept, day)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return l, nil
+}
+
+// KeptIn is where programs that once caught a device are kept: in a folder of corpora, or beside the corpus that dir is.
+func KeptIn(dir string) string {
+	if isCorpus(dir) {
+		return KeptBeside(dir)
+	}
+	return filepath.Join(dir, "kept")
+}
+
+// KeptBeside is likewise where those are that a corpus in dir, which need not be there yet, has beside it.
+func KeptBeside(dir string) string { return filepath.Join(filepath.Dir(filepath.Clean(dir)), "kept") }
+
+func isCorpus(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifestFile))
+	return err == nil
+}
+
+// KeepCatches writes every program that has found something on a GPU into the folder of those that are kept, for ever, and gives
+// their names.
+func (l *Collection) KeepCatches(dir string, r golden.Result, at time.Time) (kept []string, err error) {
+	var errs []error
+	caught := l.Catches(r, at)
+	for _, id := range slices.Sorted(maps.Keys(caught)) {
+		k, _ := l.Kept(id)
+		if err := Keep(KeptIn(dir), k, caught[id]); err != nil {
+			errs = append(errs, fmt.Errorf("keep program %s: %w", id, err))
+			continue
+		}
+		kept = append(kept, id)
+	}
+	return kept, errors.Join(errs...)
 }
 
 // Catches gives what programs of the collection have found on a GPU: wrong words that were there when they were read again,

@@ -186,7 +186,7 @@ func run(ctx context.Context, o Options, r *golden.Result, say func(line)) error
 		return err
 	}
 	if o.Own != nil {
-		if err := t.programs(ctx, o, r); err != nil {
+		if err := t.programs(ctx, o, r, func() time.Duration { return time.Since(started) }); err != nil {
 			return err
 		}
 	}

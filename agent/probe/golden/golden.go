@@ -82,11 +82,11 @@ func suite(level checks.Level, g policy.Golden) catalog.GoldenAsk {
 	name := sdc.SuiteOf(level)
 	switch level {
 	case checks.Soak:
-		return catalog.GoldenAsk{Suite: name, For: g.SoakFor.D(), Within: max(2*time.Hour, 2*g.SoakFor.D())}
+		return catalog.GoldenAsk{Suite: name, Corpora: g.Corpora, For: g.SoakFor.D(), Within: max(2*time.Hour, 2*g.SoakFor.D())}
 	case checks.Intake:
-		return catalog.GoldenAsk{Suite: name, Within: 4 * time.Hour}
+		return catalog.GoldenAsk{Suite: name, Corpora: g.Corpora, Within: 4 * time.Hour}
 	}
-	return catalog.GoldenAsk{Suite: name, Within: g.Within.D()}
+	return catalog.GoldenAsk{Suite: name, Corpora: g.Corpora, Within: g.Within.D()}
 }
 
 // once leaves out GPUs that were named before: the hardware that is known is what was accepted and what was seen.
@@ -166,8 +166,9 @@ func (r *Runner) run(ctx context.Context, g policy.Golden, ask catalog.GoldenAsk
 	if s, err := golden.LookupSuite(ask.Suite); err == nil && (worker.Options{Suite: s, Kernels: ask.Kernels}).Links() {
 		others = gpus
 	}
+	own := ofTheDay(ask.Corpora, time.Now())
 	w := worker.Parent{
-		Command: r.command(g, ask), Others: others, Stage: ask.Within, Total: max(ask.Within, ask.For+ask.For/4), Term: term, Kill: kill, Killed: killed, Leave: ask.Leave,
+		Command: append(r.command(g, ask), own.args()...), Others: others, Stage: ask.Within, Total: max(ask.Within, ask.For+ask.For/4), Term: term, Kill: kill, Killed: killed, Leave: ask.Leave,
 		Ended: func(gpu string, err error) {
 			if err != nil {
 				r.hold(gpu)
@@ -177,6 +178,7 @@ func (r *Runner) run(ctx context.Context, g policy.Golden, ask catalog.GoldenAsk
 	}
 	results, err := w.Run(ctx, gpus)
 	for i, res := range results {
+		own.note(&res)
 		reading := sdc.Reading{Have: checks.Read, Result: res}
 		if len(res.Stages) == 0 {
 			reading = sdc.Reading{Err: res.Err}

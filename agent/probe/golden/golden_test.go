@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/sdc"
 	"github.com/assay-gpu/assay/golden"
+	"github.com/assay-gpu/assay/golden/corpus"
 	"github.com/assay-gpu/assay/golden/fakecuda"
 	"github.com/assay-gpu/assay/golden/worker"
 )
@@ -33,7 +35,17 @@ func TestMain(m *testing.M) {
 			err = fmt.Errorf("%v, %v", serr, zerr)
 			break
 		}
-		err = worker.Child(context.Background(), os.Stdout, worker.Options{Library: os.Args[3], Suite: s, Size: size, Kernels: []string{"k01_imad", "k21_h2d", "k21_d2h"}})
+		o := worker.Options{Library: os.Args[3], Suite: s, Size: size, Kernels: []string{"k01_imad", "k21_h2d", "k21_d2h"}}
+		if i := slices.Index(os.Args, "--corpora"); i > 0 { // --corpora DIR --day DAY
+			day, _ := time.Parse(time.DateOnly, os.Args[i+3]) // the runner wrote it
+			own, oerr := corpus.Today(os.Args[i+1], day)
+			if oerr != nil {
+				err = oerr
+				break
+			}
+			o.Own = own
+		}
+		err = worker.Child(context.Background(), os.Stdout, o)
 	default:
 		os.Exit(m.Run())
 	}

@@ -54,7 +54,12 @@ func (a *Agent) evidence(ctx context.Context, e wire.Effect) wire.EffectResult {
 		r.Refs = refs
 		return r
 	}
+	page, err := goldenPage(dir, c.Beside.Golden)
+	maps.Copy(refs, page)
 	missing := []string{c.SnapshotErr, c.KernelErr}
+	if err != nil {
+		missing = append(missing, fmt.Sprintf("the page of golden runs: %v", err))
+	}
 	missing = append(missing, a.keep(ctx, id, dir, refs)) // what there is goes first: the driver's report may take long, or hang
 	name, sum, err := a.bugReport(ctx, dir)
 	switch {

@@ -21,7 +21,7 @@ func newGoldenReport() *cobra.Command {
 	c := &cobra.Command{
 		Use: "report FILE|-", Short: "Write what a run has found as a page for people, with a picture", Args: usageArgs(cobra.ExactArgs(1)),
 		Long: "Report reads what golden run --json printed and says of each GPU what was wrong, where, how often, on which operands, and the\n" +
-			"command that runs the same again. With -o it writes report.md and one SVG a GPU, a map of its SMs, instead of printing.\n" +
+			"command that runs the same again. With -o it writes report.md and, of each GPU, a map of its SMs as SVG and as PNG.\n" +
 			"Exit status: 0 every SM of every GPU verified, 1 a wrong result, of whatever grade, 2 something was not tested.",
 		Example: "  assay-agent golden run --json >result.jsonl\n  assay-agent golden report result.jsonl -o report",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -74,24 +74,22 @@ func printReport(w io.Writer, rs []golden.Result) error {
 	return nil
 }
 
-// writeReport names pictures by number: a UUID may come from any file.
 func writeReport(w io.Writer, dir string, rs []golden.Result) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	var page strings.Builder
-	for i, r := range rs {
-		picture := fmt.Sprintf("gpu%d.svg", i)
-		if err := atomicfile.Write(filepath.Join(dir, picture), []byte(report.SVG(r)), 0o644); err != nil {
-			return err
-		}
-		page.WriteString(report.Text(r, picture))
-	}
-	at := filepath.Join(dir, "report.md")
-	if err := atomicfile.Write(at, []byte(page.String()), 0o644); err != nil {
+	files, err := report.Files(rs, "")
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s: %d GPUs\n", at, len(rs))
+	at := ""
+	for _, f := range files { // the page comes last, when its pictures are there
+		at = filepath.Join(dir, f.Name)
+		if err := atomicfile.Write(at, f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(w, "%s: %d GPUs\n", at, len(rs))
 	return err
 }
 

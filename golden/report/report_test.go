@@ -1,8 +1,13 @@
 package report
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"strings"
 	"testing"
@@ -120,6 +125,52 @@ func TestWhatIsNotKnownIsNotInvented(t *testing.T) {
 		if text := Text(r, ""); !strings.Contains(text, tt.want) {
 			t.Errorf("%s: no %q in\n%s", tt.name, tt.want, text)
 		}
+	}
+}
+
+// The PNG shows what the SVG does, at the same places.
+func TestThePNGHasTheColoursOfTheSVG(t *testing.T) {
+	r := wrong(t)
+	b, err := PNG(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, h := size(4); img.Bounds() != image.Rect(0, 0, w, h) || !strings.Contains(SVG(r), fmt.Sprintf(`width="%d" height="%d"`, w, h)) {
+		t.Errorf("%v", img.Bounds())
+	}
+	for _, s := range SMs(r) {
+		x, y := place(s.SM)
+		red, green, blue, _ := img.At(x+2, y+side-2).RGBA()
+		if got := fmt.Sprintf("#%02x%02x%02x", red>>8, green>>8, blue>>8); got != s.colour() {
+			t.Errorf("SM %d is %s, want %s", s.SM, got, s.colour())
+		}
+	}
+	x, y := place(2)
+	if c := color.GrayModel.Convert(img.At(x+side-2, y+2)); c != (color.Gray{}) {
+		t.Errorf("partition 1 of SM 2 is %v", c)
+	}
+}
+
+func TestTheFilesOfAReport(t *testing.T) {
+	files, err := Files([]golden.Result{wrong(t), wrong(t)}, "golden-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		if names = append(names, f.Name); len(f.Data) == 0 {
+			t.Errorf("%s is empty", f.Name)
+		}
+	}
+	if want := "golden-gpu0.svg golden-gpu0.png golden-gpu1.svg golden-gpu1.png golden-report.md"; strings.Join(names, " ") != want {
+		t.Errorf("%v", names)
+	}
+	if page := string(files[4].Data); strings.Count(page, "(golden-gpu") != 2 {
+		t.Errorf("pictures in\n%s", page)
 	}
 }
 

@@ -77,13 +77,21 @@ const (
 	head   = 56
 )
 
+// size is that of a picture of so many SMs, in pixels.
+func size(sms int) (w, h int) {
+	rows := max((sms+columns-1)/columns, 1)
+	return 2*margin + columns*cell, head + rows*cell + margin + 24
+}
+
+// place is the upper left corner of an SM's cell.
+func place(sm int) (x, y int) { return margin + sm%columns*cell, head + sm/columns*cell }
+
 // SVG draws the SMs as a heat map that needs no other file: green when every kernel that ran was verified there, grey when
 // not all were, yellow to red by the share of a block's words that was wrong. A black quarter is the partition in which a
 // fault was located.
 func SVG(r golden.Result) string {
 	states := SMs(r)
-	rows := max((len(states)+columns-1)/columns, 1)
-	w, h := 2*margin+columns*cell, head+rows*cell+margin+24
+	w, h := size(len(states))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif">`+"\n", w, h, w, h)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", w, h)
@@ -91,7 +99,7 @@ func SVG(r golden.Result) string {
 	fmt.Fprintf(&b, `<text x="%d" y="24" font-size="15" fill="#111111">%s: %s</text>`+"\n", margin, text(r.GPU.UUID), v.Outcome)
 	fmt.Fprintf(&b, `<text x="%d" y="43" font-size="12" fill="#444444">%s, suite %s, size %s, %d SMs</text>`+"\n", margin, text(r.GPU.Name), text(r.Suite), text(r.Size), len(states))
 	for _, s := range states {
-		x, y := margin+s.SM%columns*cell, head+s.SM/columns*cell
+		x, y := place(s.SM)
 		fmt.Fprintf(&b, `<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="4" fill="%s"/>`, text(s.describe()), x, y, side, side, s.colour())
 		if s.Partition >= 0 && s.Partition < golden.Partitions {
 			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" fill="#000000" class="partition"/>`, x+s.Partition%2*side/2, y+s.Partition/2*side/2, side/2, side/2)
@@ -111,14 +119,19 @@ func (s SMState) describe() string {
 }
 
 func (s SMState) colour() string {
+	red, green, blue := s.rgb()
+	return fmt.Sprintf("#%02x%02x%02x", red, green, blue)
+}
+
+func (s SMState) rgb() (red, green, blue byte) {
 	switch s.letter() {
 	case '.':
-		return "#2e9e5b"
+		return 0x2E, 0x9E, 0x5B
 	case '-':
-		return "#b5b5b5"
+		return 0xB5, 0xB5, 0xB5
 	}
 	// From yellow, one word wrong, to red, all of them.
-	return fmt.Sprintf("#%02x%02x%02x", 0xE8-int(0x38*s.Heat), 0xB8-int(0xA8*s.Heat), 0x10)
+	return byte(0xE8 - int(0x38*s.Heat)), byte(0xB8 - int(0xA8*s.Heat)), 0x10
 }
 
 func text(s string) string { return html.EscapeString(line(strings.ToValidUTF8(s, "?"))) }

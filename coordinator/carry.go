@@ -18,7 +18,7 @@ type Slurm interface {
 	Drain(ctx context.Context, orders []slurm.DrainOrder) []slurm.Result
 	SetReason(ctx context.Context, node, reason string, expect *slurm.Expect) error
 	Resume(ctx context.Context, node string, expect slurm.Expect) error
-	Reboot(ctx context.Context, node string, expect slurm.Expect) error
+	Reboot(ctx context.Context, node string, since time.Time, expect slurm.Expect) error
 	Requeue(ctx context.Context, job string, restarts int) error
 	Cancel(ctx context.Context, job string, restarts int) error
 	Release(ctx context.Context, job string, restarts int) error
@@ -204,10 +204,7 @@ func (l *lead) carryOne(ctx context.Context, e pending) error {
 	case lifecycle.EffectReason:
 		return l.sl.SetReason(ctx, e.Node, e.Args["reason"], l.slurm.earlier(e.Node, e.Args["case"]))
 	case lifecycle.EffectReboot:
-		if v, ok := l.slurm.of(e.Node); ok && v.Node.BootTime.After(e.Created) {
-			return nil // asked for before this process led; it has booted since
-		}
-		return l.sl.Reboot(ctx, e.Node, slurm.Expect{Reason: l.node(e.Node).DrainReason})
+		return l.sl.Reboot(ctx, e.Node, e.Created, slurm.Expect{Reason: l.node(e.Node).DrainReason})
 	case lifecycle.EffectRequeueJob:
 		return l.sl.Requeue(ctx, e.Args["job"], restarts)
 	case lifecycle.EffectKillJob:

@@ -156,7 +156,7 @@ func (p *plant) Resume(_ context.Context, node string, e slurm.Expect) error {
 	return nil
 }
 
-func (p *plant) Reboot(_ context.Context, node string, _ slurm.Expect) error {
+func (p *plant) Reboot(_ context.Context, node string, _ time.Time, _ slurm.Expect) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.down {

@@ -210,7 +210,7 @@ func (s *step) effectEnded(ev EffectEnded) (done bool) {
 	case EffectResume:
 		s.resumeEnded(ev)
 	case EffectReason:
-		s.Rewriting = ""
+		s.reasonEnded(ev)
 	case EffectScreen:
 		// Its report says how it went. Without one it has told us nothing, and is asked again until it counts as Unknown.
 		if ev.Outcome == "done" || s.Screen == "" || s.Screen != ScreenPending && s.Screen != ev.ID {

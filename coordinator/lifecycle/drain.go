@@ -161,7 +161,7 @@ func (s *step) resumed() {
 	s.Demand, s.ResumeAfter, s.RedrainAfter = checks.NoLevel, time.Time{}, time.Time{}
 }
 
-// drainEnded, resumeEnded and reasonEnded are how our orders to Slurm went.
+// drainEnded and resumeEnded are how our orders to Slurm went.
 func (s *step) drainEnded(ev EffectEnded) {
 	if !s.DrainPending {
 		return

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/assay-gpu/assay/checks"
 )
@@ -61,14 +62,27 @@ func (s *step) adopt(reason string) {
 	s.rewrite(reason)
 }
 
-// rewrite puts our reason in the place of Slurm's, once for each time that Slurm wrote.
+// rewrite puts our reason in the place of Slurm's, once for each time that Slurm wrote. With its case closed a node that waits
+// for its resume keeps the reason it had: the resume looks for it.
 func (s *step) rewrite(theirs string) {
 	if s.Rewriting == theirs && theirs != "" {
 		return
 	}
 	s.Rewriting = theirs
-	s.DrainReason = Reason(s.Node)
-	s.effect(EffectReason, map[string]string{"reason": s.DrainReason, "case": s.Case.ID})
+	args := map[string]string{}
+	if s.Case != nil {
+		s.DrainReason, args["case"] = Reason(s.Node), s.Case.ID
+	}
+	args["reason"] = s.DrainReason
+	s.effect(EffectReason, args)
+}
+
+// reasonEnded: our reason stands again, and a resume that waits for it is due.
+func (s *step) reasonEnded(ev EffectEnded) {
+	s.Rewriting = ""
+	if ev.Outcome == "done" && s.Case == nil {
+		s.ResumeAfter = time.Time{}
+	}
 }
 
 // slurmReason: our drain stands but its reason is not ours any more. Slurm's own hand changes nothing; a person's
@@ -78,7 +92,7 @@ func (s *step) slurmReason(ev SlurmReason) error {
 		s.theirs(Hold{Owner: ev.User, Reason: ev.Reason, Drain: true, Overwrote: s.DrainedByUs})
 		return nil
 	}
-	if !s.DrainedByUs || s.Case == nil {
+	if !s.DrainedByUs {
 		return nil
 	}
 	if unkillable(ev.Reason) {

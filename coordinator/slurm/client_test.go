@@ -227,6 +227,8 @@ func TestReboot(t *testing.T) {
 		{"drained by us", func(*fake, *Node) {}, "", "", false},
 		{"asked for already", func(_ *fake, n *Node) { n.Flags = append(n.Flags, FlagRebootRequested) }, "", "", true},
 		{"under way", func(_ *fake, n *Node) { n.Flags = append(n.Flags, FlagRebootIssued) }, "", "", true},
+		{"booted since", func(_ *fake, n *Node) { n.BootTime = time.Now() }, "", "", true},
+		{"booted since, our reason lost", func(_ *fake, n *Node) { n.BootTime, n.Reason = time.Now(), "reboot issued" }, "", "", true},
 		{"not drained", func(_ *fake, n *Node) { n.Flags = nil }, "not drained", "", false},
 		{"drained by another", func(_ *fake, n *Node) { n.Reason = "Ann's" }, "Ann's", "", false},
 		{"silent", func(_ *fake, n *Node) { n.Flags = append(n.Flags, FlagNotResponding) }, "", "does not answer", false},
@@ -236,8 +238,9 @@ func TestReboot(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake()
 			f.drain("gpu1", mine, "slurm")
+			asked := time.Now().Add(-time.Minute)
 			tt.change(f, f.nodes["gpu1"])
-			err := f.client(nil).Reboot(t.Context(), "gpu1", Expect{Reason: mine})
+			err := f.client(nil).Reboot(t.Context(), "gpu1", asked, Expect{Reason: mine})
 			switch {
 			case tt.changed != "":
 				wantChanged(t, f, err, tt.changed)

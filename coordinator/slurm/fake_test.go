@@ -122,6 +122,9 @@ func (f *fake) show(cmd Command) (out, errs string) {
 			continue
 		}
 		fmt.Fprintf(&b, "NodeName=%s CPUAlloc=%d State=%s Partitions=gpu", n.Name, n.CPUAlloc, StateText(*n))
+		if !n.BootTime.IsZero() {
+			fmt.Fprintf(&b, " BootTime=%s", n.BootTime.UTC().Format("2006-01-02T15:04:05"))
+		}
 		if n.Reason != "" {
 			fmt.Fprintf(&b, " Reason=%s [%s@%s]", n.Reason, n.ReasonUser, n.ReasonTime.Format("2006-01-02T15:04:05"))
 		}

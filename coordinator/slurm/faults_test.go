@@ -3,6 +3,7 @@ package slurm
 import (
 	"errors"
 	"testing"
+	"time"
 )
 
 // TestFence: each verb that changes something asks the fence first, and starts nothing when it says no.
@@ -37,7 +38,7 @@ func doVerb(t *testing.T, f *fake, c *Client, verb string) error {
 	case "resume":
 		return c.Resume(ctx, "gpu1", expect)
 	case "reboot":
-		return c.Reboot(ctx, "gpu1", expect)
+		return c.Reboot(ctx, "gpu1", time.Now(), expect)
 	case "requeue":
 		return c.Requeue(ctx, "7", AnyRestarts)
 	case "cancel":
@@ -99,7 +100,7 @@ func TestEveryChildFails(t *testing.T) {
 					case "resume":
 						return f.client(nil).Resume(t.Context(), "gpu1", Expect{Reason: mine})
 					case "reboot":
-						return f.client(nil).Reboot(t.Context(), "gpu1", Expect{Reason: mine})
+						return f.client(nil).Reboot(t.Context(), "gpu1", time.Now(), Expect{Reason: mine})
 					case "requeue":
 						return f.client(nil).Requeue(t.Context(), "7", 0)
 					case "cancel":

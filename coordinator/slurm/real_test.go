@@ -215,7 +215,7 @@ func testForeignDrain(r real, c *slurm.Client) {
 	for name, err := range map[string]error{
 		"reason": c.SetReason(t.Context(), "gpu4", mine, nil),
 		"resume": c.Resume(t.Context(), "gpu4", slurm.Expect{Reason: mine}),
-		"reboot": c.Reboot(t.Context(), "gpu4", slurm.Expect{Reason: mine}),
+		"reboot": c.Reboot(t.Context(), "gpu4", time.Now(), slurm.Expect{Reason: mine}),
 	} {
 		if !isChanged(err) {
 			t.Errorf("%s of a foreign drain: %v", name, err)
@@ -326,13 +326,13 @@ func testJobs(r real, c *slurm.Client) {
 
 func testReboot(r real, c *slurm.Client) {
 	t := r.t
-	if err := c.Reboot(t.Context(), "gpu5", slurm.Expect{Reason: mine}); !isChanged(err) {
+	if err := c.Reboot(t.Context(), "gpu5", time.Now(), slurm.Expect{Reason: mine}); !isChanged(err) {
 		t.Errorf("rebooted a node in service: %v", err)
 	}
 	r.drain(c, "gpu5")
 	before := slurm.View{At: time.Now(), Node: r.Node("gpu5")}
 	expect := slurm.Expect{Reason: mine, User: before.Node.ReasonUser, Time: before.Node.ReasonTime}
-	if err := c.Reboot(t.Context(), "gpu5", expect); err != nil {
+	if err := c.Reboot(t.Context(), "gpu5", time.Now(), expect); err != nil {
 		t.Fatal(err)
 	}
 	n := r.WaitNode("gpu5", "back", 20*time.Second, func(n slurm.Node) bool {

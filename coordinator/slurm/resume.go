@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Resume puts a node that we drained back in service. The node is read again first: unless it is still drained, with the
@@ -54,8 +55,9 @@ func StateText(n Node) string {
 }
 
 // Reboot asks Slurm to reboot a node that we drained, once no job is on it. Plain: with ASAP or nextstate Slurm would
-// clear the drain when the node returns. A node that is rebooting already is left alone.
-func (c *Client) Reboot(ctx context.Context, node string, expect Expect) error {
+// clear the drain when the node returns. A node that is rebooting already, or that has booted after since, is left alone:
+// whoever asked may have died before he could note that he had.
+func (c *Client) Reboot(ctx context.Context, node string, since time.Time, expect Expect) error {
 	s, err := c.Settings(ctx)
 	if err != nil {
 		return err
@@ -70,6 +72,9 @@ func (c *Client) Reboot(ctx context.Context, node string, expect Expect) error {
 	n, err := c.one(ctx, "reboot", node)
 	if err != nil {
 		return err
+	}
+	if n.BootTime.After(since) {
+		return nil
 	}
 	if err := expectDrained("reboot", n, expect); err != nil {
 		return err

@@ -35,10 +35,13 @@ type KernelLog interface {
 	Drained() bool
 }
 
-// Bounds on how much of the kernel log is judged in one go, and for how long what was found may wait for more of it.
+// Bounds on how much of the kernel log is judged in one go, and for how long what was found may wait for more of it while
+// there is more. In a flood it may wait for as long as the judging before it took: on a busy machine, where that is long, a
+// batch of a few lines would cost as much as one of many.
 const (
 	maxBatch = 256
-	maxWait  = 2 * time.Millisecond
+	minWait  = 2 * time.Millisecond
+	maxWait  = 100 * time.Millisecond
 )
 
 // maxEvents bounds the harmless events kept for the next routine report.
@@ -55,6 +58,7 @@ func (a *Agent) readKernel(ctx context.Context) {
 	var batch []sighting
 	var lost uint64
 	var first time.Time
+	wait := minWait
 	for {
 		rec, err := a.cfg.Kernel.Read(ctx)
 		if ctx.Err() != nil {
@@ -83,15 +87,17 @@ func (a *Agent) readKernel(ctx context.Context) {
 			a.handled.Store(n)
 			continue
 		}
-		full := len(batch) >= maxBatch || len(batch) > 0 && time.Since(first) > maxWait
+		full := len(batch) >= maxBatch || len(batch) > 0 && time.Since(first) > wait
 		if !full && !a.cfg.Kernel.Drained() {
 			continue
 		}
 		b, l := batch, lost
 		batch, lost = nil, 0
+		begun := time.Now()
 		if a.call(ctx, func() { a.takeKernel(b, l, rec.Seq); a.handled.Store(n) }) != nil {
 			return
 		}
+		wait = min(max(time.Since(begun), minWait), maxWait)
 	}
 }
 

@@ -13,7 +13,10 @@ import (
 // Repeats remembers engine exceptions (13) and page faults (31), which are a job's own by default, for what tells a part
 // that is at fault: the same TPC, or the same GPU, under one process after the other, while other GPUs are quiet. The same
 // on several GPUs is the job's. The zero value remembers nothing.
-type Repeats struct{ seen map[repeatKey][]occurrence }
+type Repeats struct {
+	seen   map[repeatKey][]occurrence
+	oldest time.Time // no occurrence is older: before this one is forgotten, none is
+}
 
 type repeatKey struct {
 	gpu  string
@@ -52,14 +55,7 @@ func (r *Repeats) See(e Event, at time.Time, p policy.XID) (n int, part string) 
 	if r.seen == nil || len(r.seen) > maxParts {
 		r.seen = map[repeatKey][]occurrence{}
 	}
-	window := p.RepeatWindow
-	for k, os := range r.seen {
-		if os = slices.DeleteFunc(os, func(o occurrence) bool { return policy.Duration(at.Sub(o.at)) > window }); len(os) == 0 {
-			delete(r.seen, k)
-		} else {
-			r.seen[k] = os
-		}
-	}
+	r.forget(at, p.RepeatWindow)
 	key := repeatKey{e.PCI, e.Code}
 	os := r.seen[key]
 	i := slices.IndexFunc(os, func(o occurrence) bool {
@@ -75,6 +71,9 @@ func (r *Repeats) See(e Event, at time.Time, p policy.XID) (n int, part string) 
 		}
 	}
 	r.seen[key] = os
+	if r.oldest.IsZero() || at.Before(r.oldest) {
+		r.oldest = at
+	}
 	for k := range r.seen {
 		if k.code == e.Code && k.gpu != e.PCI {
 			return 0, ""
@@ -89,6 +88,27 @@ func (r *Repeats) See(e Event, at time.Time, p policy.XID) (n int, part string) 
 		return 0, "" // most processes had it elsewhere on this GPU
 	}
 	return n, tpc
+}
+
+// forget drops what is out of the window. It looks at nothing while nothing can be: a storm is as cheap as its lines.
+func (r *Repeats) forget(at time.Time, window policy.Duration) {
+	out := func(t time.Time) bool { return policy.Duration(at.Sub(t)) > window }
+	if !out(r.oldest) {
+		return
+	}
+	r.oldest = time.Time{}
+	for k, os := range r.seen {
+		if os = slices.DeleteFunc(os, func(o occurrence) bool { return out(o.at) }); len(os) == 0 {
+			delete(r.seen, k)
+			continue
+		}
+		r.seen[k] = os
+		for _, o := range os {
+			if r.oldest.IsZero() || o.at.Before(r.oldest) {
+				r.oldest = o.at
+			}
+		}
+	}
 }
 
 // Suspect makes a soft Fail of a finding on an event that n processes had on one part, when those are more than the policy

@@ -51,7 +51,7 @@ var inside = []struct {
 	why   string
 }{
 	{"cmd/assay-hook", []string{"."}, "the hook is small, and asks"},
-	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/lifecycle", "coordinator/replay", "coordinator/rma", "scheduler", "cmd/internal/tab"}, "the command line uses the API, and pure packages for what needs no control plane"},
+	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/lifecycle", "coordinator/replay", "coordinator/rma", "scheduler", "cmd/internal/faults", "cmd/internal/tab"}, "the command line uses the API, and pure packages for what needs no control plane"},
 	{"cmd/", nil, ""},
 	{"packaging/", []string{}, "what is installed is no code"},
 	{"checks/bandwidth/", []string{"checks", "golden"}, "a check judges what a run has shown"},

@@ -2,11 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/cmd/internal/faults"
 )
 
 // usage makes err a fault of the command line or of a file named there.
@@ -44,43 +44,9 @@ func strictArgs(c *cobra.Command) {
 	}
 }
 
-// flagFaults turns the first fault pflag met into all there are: every unknown flag and every value that does not parse.
+// flagFaults turns the first fault that pflag met into all there are.
 func flagFaults(c *cobra.Command, first error) error {
-	var faults []error
-	args := os.Args[1:]
-	for i := 0; i < len(args); i++ {
-		if args[i] == "--" {
-			break
-		}
-		name, ok := strings.CutPrefix(args[i], "--")
-		if !ok {
-			continue
-		}
-		name, value, has := strings.Cut(name, "=")
-		f := c.Flags().Lookup(name)
-		if f == nil {
-			if name != "help" && name != "version" {
-				faults = append(faults, fmt.Errorf("unknown flag: --%s", name))
-			}
-			continue
-		}
-		if !has && f.NoOptDefVal == "" {
-			if i++; i == len(args) {
-				faults = append(faults, fmt.Errorf("flag needs a value: --%s", name))
-				break
-			}
-			value, has = args[i], true
-		}
-		if has {
-			if err := f.Value.Set(value); err != nil {
-				faults = append(faults, fmt.Errorf("invalid value %q for --%s: %w", value, name, err))
-			}
-		}
-	}
-	if len(faults) == 0 {
-		faults = []error{first}
-	}
-	return usage(&flagError{errors.Join(faults...), c.CommandPath()})
+	return usage(&flagError{faults.CommandLine(c, os.Args[1:], first), c.CommandPath()})
 }
 
 type flagError struct {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/assay-gpu/assay/cmd/internal/faults"
 	"github.com/assay-gpu/assay/coordinator/client"
 )
 
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, 
 		return exitDone
 	}
 	if !a.running { // cobra refused the command line before anything ran
-		err = &usageError{err.Error(), "see " + cmd.CommandPath() + " --help"}
+		err = &usageError{faults.CommandLine(cmd, args, err, a.checkFlags).Error(), "see " + cmd.CommandPath() + " --help"}
 	}
 	return a.report(err)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -138,15 +139,16 @@ everywhere, assay policy withdraw ends it. With --after it is promoted by itself
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			var part policy.Share
+			want, ferr := loadPolicy(args[0])
+			var err error
 			if share != "" {
-				if err := part.UnmarshalText([]byte(share)); err != nil {
-					return &usageError{"--" + err.Error(), ""}
+				if err = part.UnmarshalText([]byte(share)); err != nil {
+					err = &usageError{"--" + err.Error(), ""}
 				}
 			} else if after != 0 || reason != "" {
-				return &usageError{"--after and --reason go with --share", "without --share the policy is in force everywhere at once"}
+				err = &usageError{"--after and --reason go with --share", "without --share the policy is in force everywhere at once"}
 			}
-			want, err := loadPolicy(args[0])
-			if err != nil {
+			if err := errors.Join(err, ferr); err != nil {
 				return err
 			}
 			have, err := c.Policy(ctx)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -75,22 +76,25 @@ certificate. Wherever nodes are named, a hostlist will do: 'gpu[001-016,020]'.
 	return root
 }
 
+// checkFlags gives every fault of the flags that all commands have.
 func (a *app) checkFlags() error {
+	var faults []error
+	add := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	switch a.output {
 	case "table", "wide", "json", "yaml":
 	default:
-		return fmt.Errorf("--output %q: want table, wide, json or yaml", a.output)
+		add("--output %q: want table, wide, json or yaml", a.output)
 	}
 	if a.timeout <= 0 {
-		return fmt.Errorf("--timeout %s: want more than nothing", a.timeout)
+		add("--timeout %s: want more than nothing", a.timeout)
 	}
 	if a.server == "" && (a.cert != "" || a.key != "" || a.ca != "") {
-		return fmt.Errorf("--cert, --key and --ca go with --server")
+		add("--cert, --key and --ca go with --server")
 	}
 	if a.server != "" && (a.cert == "" || a.key == "" || a.ca == "") {
-		return fmt.Errorf("--server needs --cert, --key and --ca; assay operator issue makes them")
+		add("--server needs --cert, --key and --ca; assay operator issue makes them")
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // connect makes the client that the flags ask for.

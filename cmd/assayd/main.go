@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/assay-gpu/assay/cmd/internal/faults"
 )
 
 // version is set at link time.
@@ -61,7 +63,7 @@ func root() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{faults.CommandLine(c, os.Args[1:], err)} })
 	cmd.AddCommand(serveCommand(), configCommand(), demoCommand(), migrateCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Args = func(c *cobra.Command, args []string) error {

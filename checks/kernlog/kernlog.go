@@ -61,27 +61,29 @@ func Holds(line []byte) bool { return topics(machine, line) != 0 }
 func Parse(line string) (Event, bool) {
 	line, _, _ = strings.Cut(line, "\n")
 	met := topics(machine, line) &^ ofBoot
-	if met == 0 || quotes(line) {
+	if met == 0 {
 		return nil, false
 	}
-	return parse(line, met)
+	if e, ok := parse(line, met); ok && !quotes(line) {
+		return e, true
+	}
+	return nil, false
 }
 
 // Events gives all that one message, or one kmsg record, says: mostly nothing, else one event, and more where it has several
 // lines, as journald keeps them, and where lines have run together, as on a console, or after the end of one was lost.
 func Events(message string) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		if topics(machine, message)&^ofBoot == 0 || quotes(message) {
-			return
-		}
+		asked := false
 		for line := range strings.SplitSeq(message, "\n") {
 			if isRow(line) {
 				return
 			}
 			for e := range ofLine(line) {
-				if !yield(e) {
+				if !asked && quotes(message) || !yield(e) {
 					return
 				}
+				asked = true
 			}
 		}
 	}

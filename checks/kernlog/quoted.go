@@ -20,7 +20,8 @@ var quotation = [...]string{" '", " `", ` option "`}
 // libfoo.so[7f…+1000]", with two names of the user's. The marks around are too long, together, to be made by a name elsewhere.
 var crash = [...]string{"]: segfault at ", "] general protection ", "] trap ", "] bad frame in ", "]: unhandled "}
 
-// quotes reports whether a line has a user's words where ours are. It is asked of lines that hold one, and so rarely.
+// quotes reports whether a line has a user's words where ours are. It is asked of lines that seem to tell of an
+// event, and so rarely.
 func quotes(line string) bool {
 	for _, words := range roomy {
 		if strings.Contains(line, words) {

@@ -25,6 +25,11 @@ func TestJudgeBeside(t *testing.T) {
 	isolate.Incidents = []dcgm.Incident{{System: 0x10, Result: 20, Code: 52, Group: dcgm.OfGPU}}
 	health := func(h dcgm.Health) Beside { return Beside{Health: &HealthRead{at(1), h}} }
 	diag := Beside{Diag: &DiagRead{At: at(2), Level: 2, Output: "{", Exit: &exit}}
+	found, err := os.ReadFile("testdata/dcgm-isolate.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	isolating := Beside{Diag: &DiagRead{At: at(2), Level: 2, Output: string(found), Exit: &exit}}
 	open, full := user.Outcome{Exit: 3, Stdout: "who knows"}, user.Outcome{Exit: 2, Stdout: "full"}
 	script := func(o user.Outcome) Beside { return Beside{User: map[string]UserRead{"x": {at(3), o}}} }
 	golden := Beside{Golden: &GoldenRead{At: at(4), GPUs: []checks.GPU{gpu}, Results: map[string]sdc.Reading{"GPU-a": {Have: checks.NotSupported, Err: "no library"}}}}
@@ -44,6 +49,7 @@ func TestJudgeBeside(t *testing.T) {
 		{"DCGM is required and does not answer", health(dcgm.Health{}), checks.Quick, func(p *policy.Policy) { p.DCGM.Required = true }, "dcgm_health unknown 1"},
 		{"DCGM does not answer", health(dcgm.Health{}), checks.Quick, nil, ""},
 		{"a diagnostic cut short, in a standard screen", diag, checks.Standard, nil, "dcgm unknown 2"},
+		{"a diagnostic that found a fault, and was not run on all", isolating, checks.Standard, nil, "dcgm pass 2, dcgm pass 2, dcgm fail 2, dcgm unknown 2, dcgm unknown 2, dcgm unknown 2"},
 		{"a diagnostic, in a deeper screen", diag, checks.Soak, nil, "dcgm unknown 2"},
 		{"a diagnostic, in a quick screen", diag, checks.Quick, nil, ""},
 		{"a diagnostic, in the background", diag, checks.NoLevel, nil, ""},

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +62,7 @@ var subjects = []subject{
 	{pkg: "timesync", judges: []string{"Judge"}, thresholds: []string{"p.After.D()", "p.MaxError.D()", "p.Require"}, durations: true},
 	{pkg: "sdc", judges: []string{"Judge"}},
 	{pkg: "bandwidth", judges: []string{"Judge"}, thresholds: []string{"p.MinShare", "p.PeerShare", "p.MinGBps"}},
-	{pkg: "catalog", judges: []string{"Judge", "JudgeLog"}, thresholds: []string{"p.Agent.HungChildren"}},
+	{pkg: "catalog", judges: []string{"Judge", "JudgeLog", "JudgeBeside", "JudgeUser", "JudgeDCGM", "JudgeDCGMHealth", "JudgeSDC", "JudgeBandwidth"}, thresholds: []string{"p.Agent.HungChildren"}},
 	{pkg: "strike", thresholds: []string{"span", "gap", "r.MinDown", "r.Window", "r.Count", "limit"}, durations: true},
 	{pkg: ".", thresholds: []string{"g.gap", "g.cause"}, durations: true},
 	{pkg: "policy", thresholds: []string{"b.MinNodes", "b.Share"}},
@@ -268,6 +270,40 @@ func TestEveryThresholdIsMoved(t *testing.T) {
 				t.Errorf("policy.%s.%s is not moved", section.Name, f.Name)
 			}
 		}
+	}
+}
+
+// Every function below checks that judges, and gives findings, is among those above.
+func TestEveryJudgeIsReplaced(t *testing.T) {
+	replaced := map[string]bool{}
+	for _, s := range subjects {
+		for _, j := range s.judges {
+			replaced[s.pkg+"."+j] = true
+		}
+	}
+	found := 0
+	err := filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(fn.Name.Name, "Judge") {
+				continue
+			}
+			found++
+			if name := filepath.ToSlash(filepath.Dir(path))[len("../"):] + "." + fn.Name.Name; !replaced[name] {
+				t.Errorf("%s is not replaced by constants", name)
+			}
+		}
+		return nil
+	})
+	if err != nil || found < 40 {
+		t.Errorf("%d functions found that judge, %v", found, err)
 	}
 }
 

@@ -39,7 +39,7 @@ func newAsk(s *Snapshot, g *Gang) (*ask, error) {
 		return nil, err
 	}
 	a := &ask{g: g, s: s, k: g.GPUs, whole: g.Whole || g.GPUs == 0 && g.Share.Kind == NoShare, level: g.level(), with: g.Within, without: g.Except}
-	a.until = s.now + seconds(g.remaining())
+	a.until = s.now + Seconds(g.remaining())
 	if g.MaxAge > 0 {
 		a.since = s.now - int64(g.MaxAge.Seconds())
 	}
@@ -79,7 +79,7 @@ func (a *ask) joint() *ask {
 func (a *ask) reserve() error {
 	end := int64(never)
 	if a.g.Limit > 0 {
-		end = a.s.now + seconds(a.g.Limit)
+		end = a.s.now + Seconds(a.g.Limit)
 	}
 	found := a.g.Reserved == ""
 	for _, r := range a.s.reservations {

@@ -195,5 +195,5 @@ func ceil(t time.Time) int64 {
 	return s
 }
 
-// seconds is d in whole seconds, rounded up.
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+// Seconds is d in whole seconds, rounded up: what a limit or a demand is counted in.
+func Seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

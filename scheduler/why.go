@@ -305,7 +305,7 @@ func span2(d time.Duration) string {
 	case d >= time.Minute && d%time.Minute == 0:
 		return fmt.Sprintf("%d min", d/time.Minute)
 	}
-	return fmt.Sprintf("%d s", seconds(d))
+	return fmt.Sprintf("%d s", Seconds(d))
 }
 
 func (s Share) text() string {

@@ -67,7 +67,7 @@ func (p *pass) claimNow(i int, nodes []scheduler.Take) {
 	if len(p.order[i].Kept) > 0 {
 		return // claimed by keep
 	}
-	end := p.at.end(p.out.At + seconds(p.order[i].Gang.Limit))
+	end := p.at.end(p.out.At + scheduler.Seconds(p.order[i].Gang.Limit))
 	for _, t := range nodes {
 		p.at.claim(t, 0, end, p.at.job(i))
 	}
@@ -126,7 +126,7 @@ func (p *pass) keep() {
 	for i := range p.order {
 		j := &p.order[i]
 		for _, t := range j.Kept {
-			p.times().claim(t, 0, p.times().end(max(j.KeptUntil, p.out.At)+seconds(j.Gang.Limit)), p.times().job(i))
+			p.times().claim(t, 0, p.times().end(max(j.KeptUntil, p.out.At)+scheduler.Seconds(j.Gang.Limit)), p.times().job(i))
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (p *pass) kept(i int, j *Job) {
 		return
 	}
 	start := max(j.KeptUntil, p.out.At)
-	p.out.Planned[j.ID] = Planned{ID: j.ID, Start: start, End: start + seconds(j.Gang.Limit), Nodes: j.Kept}
+	p.out.Planned[j.ID] = Planned{ID: j.ID, Start: start, End: start + scheduler.Seconds(j.Gang.Limit), Nodes: j.Kept}
 }
 
 // start gives a job its nodes from now on.
@@ -206,7 +206,7 @@ func (p *pass) later(j *Job, s shape, shared bool) (Planned, bool) {
 			return false
 		}
 		start := p.times().grid.At(fit.Slot)
-		next = Planned{ID: j.ID, Start: start, End: start + seconds(g.Limit), Nodes: takes, Cause: p.why(&g, takes, fit.Slot)}
+		next = Planned{ID: j.ID, Start: start, End: start + scheduler.Seconds(g.Limit), Nodes: takes, Cause: p.why(&g, takes, fit.Slot)}
 		return true
 	})
 	if shared {
@@ -216,8 +216,6 @@ func (p *pass) later(j *Job, s shape, shared bool) (Planned, bool) {
 	}
 	return next, ok
 }
-
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // mask is the GPUs that a take has, a shared one among them.
 func mask(t scheduler.Take) uint32 {

@@ -151,7 +151,7 @@ func TestPlannedStartIsTheEarliest(t *testing.T) {
 
 func fitsBySlowWay(p *pass, g *scheduler.Gang, slot int32) bool {
 	at := p.times().grid.At(slot)
-	end := p.times().end(at + seconds(g.Limit))
+	end := p.times().end(at + scheduler.Seconds(g.Limit))
 	f := p.idle.Edit()
 	f.Tick(time.Unix(at, 0))
 	var block []scheduler.Take

@@ -95,7 +95,7 @@ func (p *pass) fitting(fit timemap.Fit, ask timemap.Ask, usable func(int32) uint
 // it do.
 func (p *pass) shareNow(j *Job) (scheduler.Plan, bool) {
 	g := j.Gang
-	end := p.times().end(p.out.At + seconds(g.Limit))
+	end := p.times().end(p.out.At + scheduler.Seconds(g.Limit))
 	for range 8 { // nodes that turn out to be promised are left out, a few times
 		p.out.Spots++
 		plan, ok := scheduler.Find(p.now.View(), g)

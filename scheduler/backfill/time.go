@@ -88,7 +88,7 @@ func (t *times) claim(take scheduler.Take, from, to int32, owner timemap.Owner) 
 
 // ask is what g needs of nodes over time.
 func (t *times) ask(g *scheduler.Gang) timemap.Ask {
-	a := timemap.Ask{GPUs: g.GPUs, Duration: seconds(g.Limit), Count: g.Nodes, Nodes: t.nodes(g), Latest: t.lastStarts(g)}
+	a := timemap.Ask{GPUs: g.GPUs, Duration: scheduler.Seconds(g.Limit), Count: g.Nodes, Nodes: t.nodes(g), Latest: t.lastStarts(g)}
 	if g.Whole {
 		a.GPUs = 0
 	}
@@ -96,7 +96,7 @@ func (t *times) ask(g *scheduler.Gang) timemap.Ask {
 		a.Duration = t.grid.At(t.grid.Slots())
 	}
 	if g.Insists() && g.SwitchWait > 0 {
-		a.Also = t.grid.Up(t.grid.At(0) + seconds(g.SwitchWait-g.Waited))
+		a.Also = t.grid.Up(t.grid.At(0) + scheduler.Seconds(g.SwitchWait-g.Waited))
 	}
 	for i, r := range t.reservations {
 		if r.Name == g.Reserved && g.Reserved != "" {
@@ -140,7 +140,7 @@ func (t *times) nodes(g *scheduler.Gang) []bool {
 // much longer. It cuts nothing that runs.
 func (t *times) lastStarts(g *scheduler.Gang) []int32 {
 	level, remaining := g.Needs()
-	n := need{level, seconds(remaining), seconds(g.MaxAge)}
+	n := need{level, scheduler.Seconds(remaining), scheduler.Seconds(g.MaxAge)}
 	if last, ok := t.latest[n]; ok {
 		return last
 	}

@@ -132,10 +132,10 @@ func check(t rapid.TB, snap *scheduler.Snapshot, order []Job, s *Schedule) {
 		_, remaining := j.Gang.Needs()
 		for _, n := range nodes {
 			node := snap.Node(n.Node)
-			if node.Bar != nil || node.Certificate.Level == checks.NoLevel || node.Certificate.Expires.Unix() < start+seconds(remaining) {
+			if node.Bar != nil || node.Certificate.Level == checks.NoLevel || node.Certificate.Expires.Unix() < start+scheduler.Seconds(remaining) {
 				t.Fatalf("%s starts at %d on %s, which is barred, uncertified or lapses", j.ID, start, node.Name)
 			}
-			holds = append(holds, hold{j.ID, start, start + seconds(j.Gang.Limit), n, true})
+			holds = append(holds, hold{j.ID, start, start + scheduler.Seconds(j.Gang.Limit), n, true})
 		}
 	}
 	for _, x := range s.Starts {

@@ -6,7 +6,8 @@
 #   packaging/bench/slurm.sh                a made tree: 500 leaves of 20 nodes, 25 aggregation switches, 2 cores
 #   packaging/bench/slurm.sh TOPOLOGY       a topology.conf of nodes gpu[00001-10000]
 #
-# Needs slurmctld, sbatch, sdiag and munged (make deps). All that it starts listens on the loopback and ends with it.
+# Slurm gets LIMIT seconds (900) from the first sbatch: what has not started by then is counted as not started. Needs slurmctld,
+# sbatch, sdiag and munged (make deps). All that it starts listens on the loopback and ends with it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 GO=${GO:-go}
@@ -19,6 +20,11 @@ chmod 755 "$dir"
 pids=()
 cleanup() {
 	for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done
+	for _ in {1..50}; do # a slurmctld that is busy does not hear the first signal
+		[[ ${pids[*]} ]] && kill -0 "${pids[@]}" 2>/dev/null || break
+		sleep 0.2
+	done
+	for p in "${pids[@]}"; do kill -KILL "$p" 2>/dev/null || true; done
 	for p in "${pids[@]}"; do wait "$p" 2>/dev/null || true; done
 	rm -rf "$dir"
 }
@@ -82,22 +88,25 @@ CONF
 	export SLURM_CONF=$dir/slurm.conf
 	slurmctld -D -f "$dir/slurm.conf" >"$dir/log/out" 2>&1 &
 	pids+=($!)
-	for _ in {1..300}; do squeue -h >/dev/null 2>&1 && break; sleep 0.2; done
-	squeue -h >/dev/null || { tail -n 20 "$dir/log/slurmctld.log" >&2; exit 1; }
+	queue() { timeout 30 squeue -h -r "$@"; } # one that is not answered must not hold up the end
+	for _ in {1..60}; do queue >/dev/null 2>&1 && break; sleep 0.5; done
+	queue >/dev/null || { tail -n 20 "$dir/log/slurmctld.log" >&2; exit 1; }
 	printf '#!/bin/sh\ntrue\n' >"$dir/job.sh"
-	sdiag -r >/dev/null
+	timeout 30 sdiag -r >/dev/null
+	limit=${LIMIT:-900} SECONDS=0
 	began=$(date +%s.%N)
-	gangs | (cd "$dir" && xargs -P 4 -n 1 sh -c 'sbatch -Q --nodes="$1" --exclusive --gpus-per-node=8 --time=60 -o /dev/null '"$dir"'/job.sh' --)
+	gangs | (cd "$dir" && timeout "$limit" xargs -P 4 -n 1 sh -c 'sbatch -Q --nodes="$1" --exclusive --gpus-per-node=8 --time=60 -o /dev/null '"$dir"'/job.sh' --) ||
+		echo "slurm.sh: not all gangs were submitted in $limit s" >&2
 	submitted=$(date +%s.%N)
-	waiting() { squeue -h -t PD -r | wc -l; }
-	for _ in {1..600}; do # ten minutes at most
-		(($(waiting) == 0)) && break
+	while ((SECONDS < limit)); do # a squeue without an answer is no empty queue
+		waiting=$(queue -t PD) && [[ ! $waiting ]] && break
 		sleep 1
 	done
 	ended=$(date +%s.%N)
-	awk -v b="$began" -v s="$submitted" -v e="$ended" -v n="$(squeue -h -t CF,R | wc -l)" -v w="$(waiting)" 'BEGIN {
+	count() { queue -t "$1" | wc -l || true; }
+	awk -v b="$began" -v s="$submitted" -v e="$ended" -v n="$(count CF,R)" -v w="$(count PD)" 'BEGIN {
 		printf "slurmctld: %d gangs submitted in %.1f s, %d of them started in %.1f s: %.1f gangs/s\n", n + w, s - b, n, e - b, n / (e - b) }'
-	sdiag | sed -n 's/^[[:space:]]*\(Mean cycle\|Mean depth cycle\|Depth Mean\):/slurmctld, &/p'
+	{ timeout 30 sdiag || true; } | sed -n 's/^[[:space:]]*\(Mean cycle\|Mean depth cycle\|Depth Mean\):/slurmctld, &/p'
 fi
 
 "$GO" build -o "$dir/assay" ./cmd/assay

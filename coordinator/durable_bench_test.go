@@ -57,7 +57,13 @@ func BenchmarkDurableGangs(b *testing.B) {
 		}
 		s := startSiteWith(b, newPlant(), prefix, nil, func(c *Config) { c.Slurm, c.Topology = nil, tree })
 		sock := serveUnix(b, s)
-		s.try("the fleet", func(ctx context.Context) error { _, err := s.coord.Fleet(ctx); return err })
+		for waited := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+			if _, err := s.coord.Fleet(b.Context()); err == nil {
+				break
+			} else if time.Since(waited) > 3*time.Minute {
+				b.Fatal(err)
+			}
+		}
 		// The planner takes in the fleet and the user: a fleet in use has done so long before.
 		first := s.submit(wire.JobAsk{Gang: scheduler.Gang{Nodes: 1}})
 		s.await(first.ID, "its place", func(j wire.Job) bool { return j.Launches > 0 })

@@ -52,14 +52,22 @@ func feed(f *scheduler.Fleet, i int32, n lifecycle.Node, now time.Time) error {
 			return err
 		}
 	}
+	was := f.View().Node(i)
+	var is scheduler.Certificate
 	if c := n.Certificate; c != nil && !n.Suspended {
-		f.Certify(i, scheduler.Certificate{Serial: c.Serial, Level: c.Level, GPUs: covered(n), Issued: c.IssuedAt, Expires: c.Expires})
-	} else {
+		is = scheduler.Certificate{Serial: c.Serial, Level: c.Level, GPUs: covered(n), Issued: c.IssuedAt, Expires: c.Expires}
+	}
+	// A serial is given once: what has it and is of the same level, for the same GPUs, is the same certificate.
+	switch {
+	case is.Serial == was.Certificate.Serial && is.Level == was.Certificate.Level && is.GPUs == was.Certificate.GPUs:
+	case is.Serial > 0:
+		f.Certify(i, is)
+	default:
 		f.Revoke(i)
 	}
 	if why := barred(n, now); why != "" {
 		f.Bar(i, scheduler.Bar{Why: why, Since: n.Since, By: lifecycle.Owner(n)})
-	} else {
+	} else if was.Bar != nil {
 		f.Unbar(i)
 	}
 	return nil

@@ -142,7 +142,7 @@ func (l *lead) start(ctx context.Context, p *planner, starts []cycle.Start) (ref
 	if len(starts) == 0 {
 		return 0
 	}
-	snap := p.cycle.Fleet.Snapshot()
+	f := p.cycle.Fleet.Snapshot().Edit() // the apply loop's own until all are answered
 	gangs := make([]scheduler.Gang, len(starts))
 	for i, s := range starts {
 		gangs[i] = p.cycle.Gang(s.ID)
@@ -152,7 +152,7 @@ func (l *lead) start(ctx context.Context, p *planner, starts []cycle.Start) (ref
 	g.SetLimit(batchMost)
 	for i, s := range starts {
 		g.Go(func() error {
-			errs[i] = l.do(ctx, func(t *tx) error { return l.reserve(t, snap, gangs[i], s) })
+			errs[i] = l.do(ctx, func(t *tx) error { return l.reserve(t, f, gangs[i], s) })
 			return nil
 		})
 	}
@@ -175,17 +175,17 @@ func (l *lead) start(ctx context.Context, p *planner, starts []cycle.Start) (ref
 }
 
 // reserve makes a launch of a plan, in the apply loop. The plan is checked with the same Fits that Place used, against its
-// nodes as they are now: a certificate revoked meanwhile is no place to start.
-func (l *lead) reserve(t *tx, snap *scheduler.Snapshot, g scheduler.Gang, s cycle.Start) error {
+// nodes as they are now: a certificate revoked meanwhile is no place to start. f is the fleet that the plan was made for, and
+// serves all plans of a round: it learns what the nodes of each are now, and starts nothing.
+func (l *lead) reserve(t *tx, f *scheduler.Fleet, g scheduler.Gang, s cycle.Start) error {
 	j, ok := t.job(s.ID)
 	if !ok || j.State != jobPending || j.Queue.HeldUser || j.Queue.HeldAdmin {
 		return &scheduler.MisfitError{Gang: g.ID, Text: "the job does not wait any more"}
 	}
-	f := snap.Edit()
 	f.Tick(t.now)
 	seats := make([]commit.Seat, len(s.Plan.Nodes))
 	for i, take := range s.Plan.Nodes {
-		name := snap.Tree().Nodes[take.Node]
+		name := f.View().Tree().Nodes[take.Node]
 		n, ok := t.node(name)
 		if !ok {
 			return &scheduler.MisfitError{Gang: g.ID, Node: name, Text: "not enrolled"}

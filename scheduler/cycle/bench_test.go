@@ -3,6 +3,7 @@ package cycle
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,24 @@ func BenchmarkGrowth(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkMemory is what 100,000 nodes and 100,000 pending jobs take: what is live after a plan, and what the process has
+// had from the system at the most.
+func BenchmarkMemory(b *testing.B) {
+	if os.Getenv("ASSAY_GROWTH") == "" {
+		b.Skip("set ASSAY_GROWTH=1: it takes minutes")
+	}
+	for b.Loop() {
+		c := busyFleet(b, 100_000, 100_000, 300)
+		c.Replan(c.Fleet.View().Now().Unix())
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "live-MiB")
+		b.ReportMetric(float64(m.Sys)/(1<<20), "system-MiB")
+		runtime.KeepAlive(c)
 	}
 }
 

@@ -148,6 +148,9 @@ everywhere, assay policy withdraw ends it. With --after it is promoted by itself
 			} else if after != 0 || reason != "" {
 				err = &usageError{"--after and --reason go with --share", "without --share the policy is in force everywhere at once"}
 			}
+			if after < 0 {
+				err = errors.Join(err, &usageError{fmt.Sprintf("--after %s: want a time to come", after), ""})
+			}
 			if err := errors.Join(err, ferr); err != nil {
 				return err
 			}

@@ -91,12 +91,11 @@ func (a *Agent) readKernel(ctx context.Context) {
 		if !full && !a.cfg.Kernel.Drained() {
 			continue
 		}
-		b, l := batch, lost
-		batch, lost = nil, 0
 		begun := time.Now()
-		if a.call(ctx, func() { a.takeKernel(b, l, rec.Seq); a.handled.Store(n) }) != nil {
+		if a.call(ctx, func() { a.takeKernel(batch, lost, rec.Seq); a.handled.Store(n) }) != nil {
 			return
 		}
+		batch, lost = batch[:0], 0
 		wait = min(max(time.Since(begun), minWait), maxWait)
 	}
 }

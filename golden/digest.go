@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // digests.txt holds the goldens: for each kernel and size, the digests of seeds 0 to 63 over all words of the block. They
@@ -37,7 +38,8 @@ type digestKey struct {
 	seed         int
 }
 
-var digests = readDigests(digestFile)
+// digests are read when one is first asked for: most processes ask for none.
+var digests = sync.OnceValue(func() map[digestKey]Digest { return readDigests(digestFile) })
 
 func readDigests(text string) map[digestKey]Digest {
 	out := map[digestKey]Digest{}
@@ -58,7 +60,7 @@ func readDigests(text string) map[digestKey]Digest {
 
 // Known gives the embedded golden of a kernel, size and seed.
 func Known(kernel string, s Size, seed int) (Digest, error) {
-	d, ok := digests[digestKey{kernel, s.Name, seed}]
+	d, ok := digests()[digestKey{kernel, s.Name, seed}]
 	if !ok {
 		return d, fmt.Errorf("no golden for %s, size %s, seed %d", kernel, s.Name, seed)
 	}

@@ -67,7 +67,7 @@ func SuiteDigest(s Suite, size Size) string {
 			fmt.Fprintf(h, "%s %s\n", t.Name, row.Digest)
 		}
 		for seed := range Seeds {
-			fmt.Fprintf(h, "%s\n", digests[digestKey{id, size.Name, seed}])
+			fmt.Fprintf(h, "%s\n", digests()[digestKey{id, size.Name, seed}])
 		}
 	}
 	for _, id := range s.Copies {

@@ -41,7 +41,7 @@ func TestDigestsAreTheReferences(t *testing.T) {
 		}
 	}
 	if want := len(kernels.All()) * 2 * Seeds; len(digests()) != want {
-		t.Errorf("%d goldens, want %d", len(digests), want)
+		t.Errorf("%d goldens, want %d", len(digests()), want)
 	}
 }
 

@@ -75,46 +75,50 @@ func Parse(line string) (Event, bool) {
 func Events(message string) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		asked := false
-		for line := range strings.SplitSeq(message, "\n") {
-			if isRow(line) {
-				return
+		say := func(e Event) bool {
+			if !asked && quotes(message) {
+				return false
 			}
-			for e := range ofLine(line) {
-				if !asked && quotes(message) || !yield(e) {
-					return
-				}
-				asked = true
+			asked = true
+			return yield(e)
+		}
+		for rest, more := message, true; more && !isRow(rest); {
+			var line string
+			if line, rest, more = strings.Cut(rest, "\n"); !ofLine(line, say) {
+				return
 			}
 		}
 	}
 }
 
-// isRow reports whether a line is of a kmsg record's device dictionary, " SUBSYSTEM=pci", which ends the message.
-func isRow(line string) bool {
-	name, _, ok := strings.Cut(line, "=")
-	return ok && len(name) > 1 && name[0] == ' ' && strings.Trim(name[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
+// isRow reports whether a text goes on with a row of a kmsg record's device dictionary, " SUBSYSTEM=pci", which ends the message.
+func isRow(s string) bool {
+	if s == "" || s[0] != ' ' {
+		return false
+	}
+	name, _, ok := strings.Cut(s[1:], "=")
+	return ok && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
 }
 
-// ofLine gives what one line says.
-func ofLine(line string) iter.Seq[Event] {
-	return func(yield func(Event) bool) {
-		for line != "" {
-			met := topics(machine, line) &^ ofBoot
-			if met == 0 {
-				return
-			}
-			first, rest := line, ""
-			if met&ofXID != 0 {
-				if i := xid.Cut(line); i >= 0 {
-					first, rest = line[:i], line[i:]
-				}
-			}
-			if e, ok := parse(first, met); ok && !yield(e) {
-				return
-			}
-			line = rest
+// ofLine says what one line says, as long as that is wanted.
+func ofLine(line string, say func(Event) bool) bool {
+	for line != "" {
+		met := topics(machine, line) &^ ofBoot
+		if met == 0 {
+			break
 		}
+		first, rest := line, ""
+		if met&ofXID != 0 {
+			if i := xid.Cut(line); i >= 0 {
+				first, rest = line[:i], line[i:]
+			}
+		}
+		if e, ok := parse(first, met); ok && !say(e) {
+			return false
+		}
+		line = rest
 	}
+	return true
 }
 
 // parse asks the checks in the order of what they know: a number before a sentence, the device that speaks before the host.

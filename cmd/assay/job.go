@@ -184,12 +184,17 @@ func positive(n int64) string {
 func (a *app) jobWhyCmd() *cobra.Command {
 	return a.command(spec{
 		use: "why JOB", short: "Say why a job waits, or how it ended", args: cobra.ExactArgs(1), offers: map[string]offer{"JOB": offerJobs}, example: "  assay job why 12",
+		long: `Of a job of Slurm's it tells what assay had to do with it: on which node it was when that failed, or runs now; why the
+node is out and since when, who owns the case, what happens next and when. Why a job waits in Slurm, Slurm says: squeue --start.`,
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			id, err := jobID(args[0])
 			if err != nil {
 				return err
 			}
 			j, err := c.Job(ctx, id)
+			if unknownJob(err) {
+				return a.slurmWhy(ctx, c, id, err)
+			}
 			if err != nil {
 				return err
 			}

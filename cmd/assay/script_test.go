@@ -126,6 +126,7 @@ func fill(p *apitest.Plane) {
 	sick.Effects = []wire.Effect{{ID: "e17", Node: "gpu003", Kind: "reboot", Created: epoch.Add(-2 * time.Minute)}}
 	soft := out("gpu005", "suspect", "rowremap 11 rows remapped, limit 10\x1b[2J", "assay", "Q-8M2A")
 	soft.Marks = []string{"held_back"}
+	soft.Slurm = &wire.SlurmNode{State: "ALLOCATED", Jobs: []string{"4713"}}
 	lost := out("gpu007", "certified", "", "", "")
 	lost.Lost, lost.Reasons, lost.Since, lost.Deadline = true, nil, epoch.Add(-49*time.Hour), time.Time{}
 	lost.Holds = []wire.Hold{{Owner: "alice", Reason: "board swap", Expires: epoch.Add(48 * time.Hour)}}
@@ -133,13 +134,13 @@ func fill(p *apitest.Plane) {
 	three := 3
 	p.AddCase(wire.Case{
 		ID: "Q-7F3K", Node: "gpu003", Opened: epoch.Add(-12 * time.Minute), Cause: "xid 79", Part: "gpu/GPU-gpu003-3", Action: checks.Reboot, Level: checks.Standard, Owner: "assay",
-		Next: "reboot, then a standard screen", Deadline: epoch.Add(33 * time.Minute), Attempts: []string{"evidence 2026-11-29T19:50:00Z done"},
+		Next: "reboot, then a standard screen", Deadline: epoch.Add(33 * time.Minute), Before: []string{"4711", "4712"}, Attempts: []string{"evidence 2026-11-29T19:50:00Z done"},
 		Findings: []checks.Finding{{Check: "xid", Code: 79, Subject: checks.Subject{Kind: checks.KindGPU, Node: "gpu003", GPUIndex: &three}, Verdict: checks.Fail, Action: checks.Reboot,
 			Hard: true, Reason: "GPU has fallen off the bus", At: epoch.Add(-12 * time.Minute)}},
 		Evidence: map[string]string{"kmsg": "9f86d081", "snapshot": "60303ae2"},
 	})
 	p.AddCase(wire.Case{ID: "Q-8M2A", Node: "gpu005", Opened: epoch.Add(-12 * time.Minute), Cause: "rowremap", Part: "gpu/GPU-gpu005-1", Action: checks.Drain, Level: checks.Quick, Owner: "assay", Next: "retest when idle"})
-	p.AddCase(wire.Case{ID: "Q-1AAA", Node: "gpu001", Opened: epoch.Add(-72 * time.Hour), Closed: epoch.Add(-70 * time.Hour), Cause: "ecc", Outcome: "standard screen passed", Action: checks.ResetGPU, Level: checks.Standard})
+	p.AddCase(wire.Case{ID: "Q-1AAA", Node: "gpu001", Opened: epoch.Add(-72 * time.Hour), Closed: epoch.Add(-70 * time.Hour), Cause: "ecc", Outcome: "standard screen passed", Action: checks.ResetGPU, Level: checks.Standard, Owner: "assay", After: []string{"4711"}})
 	for _, e := range []wire.HistoryEntry{
 		{At: epoch.Add(-12 * time.Minute), Node: "gpu003", Event: "hard_fault check=xid code=79 gpu=3", From: "certified", To: "draining", Case: "Q-7F3K", By: "agent",
 			Detail: []string{"write delete_certificate serial=103", "effect drain reason=\"assay:Q-7F3K xid 79 GPU 3 off the bus\""}},

@@ -61,7 +61,7 @@ func order() (all, hot []string) {
 // later are the kernels that no suite beside a job runs, so that none takes longer for them: units that a job's few seconds
 // are better spent without, and further formats of units that the others load.
 var later = []string{
-	"k10b_redux", "k12_regfile", "k14_icache", "k14c_const", "k15_l2", "k18h_mma_f16k8", "k18j_mma_s8k16", "k18t_mma_tf32",
+	"k03b_add64", "k10b_redux", "k12_regfile", "k14_icache", "k14c_const", "k15_l2", "k18h_mma_f16k8", "k18j_mma_s8k16", "k18t_mma_tf32",
 	"k18d_dmma", "k18q_mma_s4", "k18x_mma_b1", "k19_mma_fp8", "k26_uniform", "k27_misc",
 }
 

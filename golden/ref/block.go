@@ -12,6 +12,7 @@ var chains = map[string]chain{
 	"k01_imad":    {4, imad},
 	"k02_lop3":    {4, lop3},
 	"k03_mixed":   {4, mixed},
+	"k03b_add64":  {8, sums},
 	"k04_ffma":    {4, ffma},
 	"k05_dfma":    {8, dfma},
 	"k06_hfma2":   {4, hfma2},

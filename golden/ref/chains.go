@@ -13,18 +13,16 @@ func imad(x []uint32, i uint32) {
 	x[0], x[1], x[2], x[3] = c, d, x[0], x[1]
 }
 
-func ffma(x []uint32, i uint32) {
-	m := uint32(63)
-	ba := [4]uint32{112, 64, 0, 126}[i&3]
-	bb := ba
-	switch i & 3 {
-	case 0:
-		m = 15
-	case 2:
-		bb = 64
+// sums is K3b.
+func sums(x []uint32, i uint32) {
+	word := func(k int) uint64 { return uint64(x[2*k+1])<<32 | uint64(x[2*k]) }
+	key := uint64(i) * 0x9E3779B97F4A7C15
+	a, b := word(1), word(2)^key
+	if i&1 != 0 {
+		b = ^a ^ b>>(word(3)&63)
 	}
-	operand := func(x, base uint32) uint32 { return x&(0x807FFFFF|m<<23) + base<<23 }
-	d := binary32.fma(operand(x[1], ba), operand(x[2]^i*golden, bb), operand(x[3], ba))
-	y := bits.RotateLeft32(x[0]^d, 11)
-	x[0], x[1], x[2], x[3] = x[1], x[2], x[3], y
+	d := a + b
+	y := word(0) ^ d ^ bits.RotateLeft64((word(3)^key)+d, 23)
+	copy(x, x[2:])
+	x[6], x[7] = bits.RotateLeft32(uint32(y>>32), 11), bits.RotateLeft32(uint32(y), 19)
 }

@@ -5,25 +5,6 @@ import (
 	"math/bits"
 )
 
-// dfma is K5. math.FMA is rounded once, on every CPU: Go computes it in integers where there is no instruction for it.
-func dfma(x []uint32, i uint32) {
-	m := uint64(511)
-	ba := [4]uint64{1008, 512, 0, 1022}[i&3]
-	bb := ba
-	switch i & 3 {
-	case 0:
-		m = 15
-	case 2:
-		bb = 512
-	}
-	operand := func(v, base uint64) float64 { return math.Float64frombits(v&(0x800FFFFFFFFFFFFF|m<<52) + base<<52) }
-	word := func(k int) uint64 { return uint64(x[2*k+1])<<32 | uint64(x[2*k]) }
-	d := math.FMA(operand(word(1), ba), operand(word(2)^uint64(i)*0x9E3779B97F4A7C15, bb), operand(word(3), ba))
-	y := word(0) ^ math.Float64bits(d)
-	copy(x, x[2:])
-	x[6], x[7] = bits.RotateLeft32(uint32(y>>32), 11), bits.RotateLeft32(uint32(y), 19)
-}
-
 // pairs is K6 and K6b: two narrow numbers in a word.
 func pairs(f format, modes [4][3]uint32) func(x []uint32, i uint32) {
 	return func(x []uint32, i uint32) {

@@ -50,6 +50,7 @@ type NodeChange struct {
 	NodeSerial        *string  `yaml:"node_serial" json:"node_serial,omitempty"`
 	Init              *string  `yaml:"init" json:"init,omitempty"`
 	SymbolsMissing    []string `yaml:"symbols_missing" json:"symbols_missing,omitempty"`
+	NewestField       *int     `yaml:"newest_field" json:"newest_field,omitempty"`
 	DCGM              *string  `yaml:"dcgm" json:"dcgm,omitempty"`
 	Diag              *string  `yaml:"dcgm_diag" json:"dcgm_diag,omitempty"`
 	Persists          *bool    `yaml:"persists" json:"persists,omitempty"`
@@ -119,6 +120,9 @@ func (c NodeChange) faults() (fs []fault) {
 		if !slices.Contains(nvmllib.Functions, name) {
 			fs = append(fs, fault{fmt.Sprintf("symbols_missing[%d]", i), fmt.Sprintf("%q: want one of %s", name, strings.Join(nvmllib.Functions, ", "))})
 		}
+	}
+	if n := c.NewestField; n != nil && (*n < 0 || *n > 999) {
+		fs = append(fs, fault{"newest_field", fmt.Sprintf("%d: want a field of NVML, as 160, or 0 for all", *n)})
 	}
 	if c.Driver != nil && (*c.Driver == "" || len(*c.Driver) > 70) {
 		fs = append(fs, fault{"driver", fmt.Sprintf("%q: want a version, as 550.54.15", *c.Driver)})

@@ -62,6 +62,15 @@ const (
 	fieldHeldPowerBrake   = 271
 )
 
+// Fields of a link by itself, as drivers before R520 have them: of link 0 and, counting up anew, of link 6.
+var (
+	fieldsOldFlit     = [2]uint32{32, 96}
+	fieldsOldData     = [2]uint32{39, 102}
+	fieldsOldReplay   = [2]uint32{46, 108}
+	fieldsOldRecovery = [2]uint32{53, 114}
+	fieldsOldSpeed    = [2]uint32{84, 132}
+)
+
 // Fields of ECC counters of device memory: corrected and uncorrected, volatile and aggregate.
 var fieldsDRAM = [2][2]uint32{{11, 22}, {12, 23}}
 
@@ -123,6 +132,16 @@ func (g GPU) fields(m model) []nvmlField {
 		add(fieldLinkReplay, scope, typeUlong, l.Replay, l.ReplayPerMinute)
 		add(fieldLinkRecovery, scope, typeUlong, l.Recovery, l.RecoveryPerMinute)
 		add(fieldLinkCRC, scope, typeUlong, l.CRC, l.CRCPerMinute)
+		if i < 12 && m.cc < 90 {
+			old := func(ids [2]uint32) uint32 { return ids[i/6] + scope%6 }
+			add(old(fieldsOldReplay), 0, typeUlong, l.Replay, l.ReplayPerMinute)
+			add(old(fieldsOldRecovery), 0, typeUlong, l.Recovery, l.RecoveryPerMinute)
+			add(old(fieldsOldFlit), 0, typeUlong, l.CRC, l.CRCPerMinute)
+			add(old(fieldsOldData), 0, typeUlong, 0, 0)
+			if l.State != "down" {
+				add(old(fieldsOldSpeed), 0, typeUint, uint64(l.SpeedMBps), 0)
+			}
+		}
 		if m.linkVersion >= 7 {
 			ber, err := packBER(l.EffectiveBER)
 			if err != nil { // none set: as good as can be told

@@ -64,14 +64,14 @@ type nvmlNode struct {
 	GPUs          uint32
 	Init          uint32
 	InitReturn    int32
-	Reserved      uint32
+	NewestField   uint32
 	Driver, NVML  [80]byte
 	GPU           [maxGPUs]nvmlGPU
 }
 
 // encode is the state as the library maps it.
 func (s State) encode() []byte {
-	n := nvmlNode{Magic: nvmlMagic, Layout: nvmlLayout, GPUs: uint32(len(s.GPUs))}
+	n := nvmlNode{Magic: nvmlMagic, Layout: nvmlLayout, GPUs: uint32(len(s.GPUs)), NewestField: uint32(s.NewestField)}
 	copy(n.Driver[:len(n.Driver)-1], s.Driver)
 	copy(n.NVML[:len(n.NVML)-1], "13."+s.Driver)
 	switch s.Init {

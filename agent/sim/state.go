@@ -28,6 +28,7 @@ type State struct {
 type NodeFaults struct {
 	Init              string   `json:"init,omitempty"`            // what loading and nvmlInit do: see Inits
 	SymbolsMissing    []string `json:"symbols_missing,omitempty"` // as in the library of an older driver
+	NewestField       int      `json:"newest_field,omitempty"`    // of nvmlDeviceGetFieldValues, the highest that the driver knows; 0: all
 	DCGM              string   `json:"dcgm,omitempty"`            // whether there is DCGM, and how it does: see DCGMs
 	Diag              string   `json:"dcgm_diag,omitempty"`       // what dcgmi diag does: see Diags
 	Persists          bool     `json:"persists,omitempty"`        // Init stays through reboots

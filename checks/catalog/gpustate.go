@@ -37,10 +37,10 @@ broken when it was active earlier in this boot, when most peers of the same prod
 names more links than are active. A link that is inactive on all peers alike is so by design, and a board without a bridge
 has none. All links of all GPUs of a baseboard inactive at once is the fabric manager's doing, or the driver's: look
 there first. A counter that stands at the end of its range is said to be saturated, and has no rate.`,
-			Source:  "nvmlDeviceGetFieldValues, NVML_FI_DEV_NVLINK_* by link; nvmlDeviceGetNvLinkRemotePciInfo; DCGM health (CRC), Azure cyclecloud-healthagent (bit error rate)",
+			Source:  "nvmlDeviceGetFieldValues, NVML_FI_DEV_NVLINK_* by link, or what drivers before R520 have: nvmlDeviceGetNvLinkState, a field for each link, nvmlDeviceGetNvLinkErrorCounter; nvmlDeviceGetNvLinkRemotePciInfo; DCGM health (CRC), Azure cyclecloud-healthagent (bit error rate)",
 			Applies: "GPUs with NVLink; others say not supported. Bit error rates: NVLink 5",
 			Action:  "reset_gpu for a link lost in this boot; reboot for one that never came up; drain for one with errors; fix_config for the fabric; watch",
-			Cost:    "1 call a GPU; 6 more in each of the first cycles, for the far ends",
+			Cost:    "1 call a GPU; 6 more in each of the first cycles, for the far ends; before R520 1 more a link",
 			Thresholds: []Threshold{
 				{"nvlink.links", func(p policy.Policy) any { return p.NVLink.Links }},
 				{"nvlink.max_crc_per_second", func(p policy.Policy) any { return p.NVLink.MaxCRCPerSecond }},

@@ -32,6 +32,19 @@ func (r Reading) After(then Reading) Reading {
 	return r
 }
 
+// Plus adds up two counters of one thing. A saturated one stands for both: the sum would hide it.
+func (r Reading) Plus(o Reading) Reading {
+	switch {
+	case o.Have == checks.NotSupported, r.Saturated():
+		return r
+	case r.Have == checks.NotSupported, o.Saturated(), o.Have != checks.Read:
+		return o
+	case r.Have != checks.Read:
+		return r
+	}
+	return Of(r.Now + o.Now)
+}
+
 // ends are where counters of 8, 16, 32 and 64 bits stop.
 var ends = [...]uint64{1<<8 - 1, 1<<16 - 1, 1<<32 - 1, 1<<64 - 1}
 

@@ -76,3 +76,24 @@ func TestRiseOrReason(t *testing.T) {
 		}
 	})
 }
+
+func TestPlus(t *testing.T) {
+	none, unread := Reading{Have: checks.NotSupported}, Reading{}
+	for _, tt := range []struct {
+		name       string
+		a, b, want Reading
+	}{
+		{"both read", Of(3), Of(4), Of(7)},
+		{"only one is counted", Of(3), none, Of(3)},
+		{"only the other is counted", none, Of(4), Of(4)},
+		{"neither is counted", none, none, none},
+		{"one not read: the sum is not known", Of(3), unread, unread},
+		{"the other not read", unread, Of(4), unread},
+		{"a saturated one is not hidden by the other", Of(1<<32 - 1), Of(4), Of(1<<32 - 1)},
+		{"nor the other way round", Of(4), Of(255), Of(255)},
+	} {
+		if got := tt.a.Plus(tt.b); got != tt.want {
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -83,6 +83,7 @@ type child struct {
 	library string // its version
 	count   int
 	open    map[request]*device // by what asked for it
+	made    int                 // calls on the GPU that is being read
 
 	listener *listener // nil: no events are asked for, or there are none
 }
@@ -133,6 +134,7 @@ func (c *child) call(name string, f func() gonvml.Return, symbols ...string) gon
 		return gonvml.ERROR_FUNCTION_NOT_FOUND
 	}
 	c.send(message{Call: name})
+	c.made++
 	return f()
 }
 

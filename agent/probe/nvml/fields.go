@@ -84,7 +84,7 @@ func (c *child) fields(d *device, s *catalog.GPUState) (string, gonvml.Return) {
 	}
 	action := t[gonvml.FI_DEV_GET_GPU_RECOVERY_ACTION]
 	s.Recovery.Have, s.Recovery.Err, s.Recovery.Action = action.have, action.err, action.n
-	s.PCIe.Replays = t.counter(gonvml.FI_DEV_PCIE_REPLAY_COUNTER)
+	s.PCIe.Replays = t.of(gonvml.FI_DEV_PCIE_REPLAY_COUNTER).counter()
 	s.Retired = t.retired()
 	s.ECC.DRAM = t.dram()
 	s.Clocks.Held = t.held()
@@ -99,10 +99,15 @@ func (c *child) fields(d *device, s *catalog.GPUState) (string, gonvml.Return) {
 	return callFields, ret
 }
 
-func (t table) counter(field uint32) counter.Reading {
-	v := t[field]
-	return counter.Reading{Have: v.have, Now: v.u}
+// of is a field's answer; one that was not asked for is as one that the driver does not have.
+func (t table) of(field uint32) value {
+	if v, asked := t[field]; asked {
+		return v
+	}
+	return value{have: checks.NotSupported}
 }
+
+func (v value) counter() counter.Reading { return counter.Reading{Have: v.have, Now: v.u} }
 
 // degrees is a temperature or a margin, which may be below zero: the driver gives it in 32 bits.
 func (t table) degrees(field uint32) thermal.Degrees {
@@ -145,7 +150,7 @@ func (t table) held() map[clocks.Name]counter.Reading {
 		{clocks.NameSWThermal, gonvml.FI_DEV_PERF_POLICY_THERMAL}, {clocks.NameSWThermal, gonvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN},
 		{clocks.NameHWThermal, gonvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN}, {clocks.NamePowerBrake, gonvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN},
 	} {
-		if v := t.counter(x.field); v.Have == checks.Read {
+		if v := t.of(x.field).counter(); v.Have == checks.Read {
 			held[x.name] = v
 		}
 	}

@@ -172,6 +172,9 @@ func (c *child) processes(d *device, r *leftover.Reading) (string, gonvml.Return
 	const call = "nvmlDeviceGetComputeRunningProcesses"
 	ret := c.call(call, func() gonvml.Return {
 		list, ret := d.GetComputeRunningProcesses()
+		if len(list) > 1 {
+			c.made++
+		}
 		for _, p := range list[:min(len(list), maxProcesses)] {
 			one := leftover.Process{PID: int(p.Pid), Bytes: p.UsedGpuMemory}
 			if one.Bytes == 1<<64-1 { // NVML_VALUE_NOT_AVAILABLE

@@ -6,6 +6,7 @@ import (
 	gonvml "github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/checks/counter"
 	"github.com/assay-gpu/assay/checks/nvlink"
 )
 
@@ -18,10 +19,16 @@ const (
 	nvlink5 = 7
 )
 
-// A remote is the far end of a link, once it was asked for.
-type remote struct {
-	asked bool
-	pci   string // empty: not told
+// A linkPart is what is asked for of a link by calls of its own, and kept: the far end and the version change only with the
+// cabling, and counters come in turn where a cycle has no room for all of them.
+type linkPart struct {
+	askedFar bool
+	far      string // PCI address; empty: not told
+
+	askedVersion bool
+	version      int
+
+	replay, recovery, crc counter.Reading
 }
 
 // linkFields are the fields of a link that every version has; berFields those of NVLink 5. Reading them on an older one would
@@ -34,9 +41,32 @@ var (
 	berFields = []uint32{gonvml.FI_DEV_NVLINK_COUNT_EFFECTIVE_BER, gonvml.FI_DEV_NVLINK_COUNT_SYMBOL_BER}
 )
 
-// links reads every link of the GPU: one call, whatever their number, and a few more for far ends not known yet.
-func (c *child) links(d *device, r *nvlink.Reading) (string, gonvml.Return) {
-	if r.Have != checks.Read || d.links == 0 {
+// links reads every link of the GPU: one call, whatever their number, where the driver has fields for them; what it has none
+// for is asked for as drivers before it were asked. A few more calls, of those that are left of the cycle's, go to what is not
+// known yet of far ends and versions.
+func (c *child) links(d *device, r *nvlink.Reading) (call string, ret gonvml.Return) {
+	if r.Have == checks.Unread || r.Have == checks.Read && d.links == 0 || d.linkless {
+		return "", gonvml.SUCCESS
+	}
+	for _, read := range []func(*device, *nvlink.Reading) (string, gonvml.Return){
+		c.linkFields, c.linkStates, c.oldLinkFields, c.linkCounters, c.linkVersions, c.remotes,
+	} {
+		if call, ret = read(d, r); ret == gonvml.ERROR_GPU_IS_LOST {
+			return call, ret
+		}
+	}
+	return call, ret
+}
+
+// linkFields reads all links by the fields that take a link's number as their scope.
+func (c *child) linkFields(d *device, r *nvlink.Reading) (string, gonvml.Return) {
+	if d.links > 0 {
+		r.Links = make([]nvlink.Link, d.links)
+	}
+	for i := range r.Links {
+		r.Links[i] = table(nil).link()
+	}
+	if d.links == 0 || d.noLinkFields {
 		return "", gonvml.SUCCESS
 	}
 	ids := linkFields
@@ -53,30 +83,36 @@ func (c *child) links(d *device, r *nvlink.Reading) (string, gonvml.Return) {
 	if ret == gonvml.ERROR_GPU_IS_LOST {
 		return callFields, ret
 	}
-	known := false
-	for link := range d.links {
+	d.noLinkFields = none(values, func(i int) bool { return ids[i%len(ids)] != gonvml.FI_DEV_NVLINK_REMOTE_NVLINK_ID }) // it is older
+	for link := range r.Links {
 		t := table{}
 		for i, f := range ids {
 			t[f] = values[link*len(ids)+i]
 		}
-		l := t.link()
-		known = known || l.Have != checks.NotSupported
-		d.linkVersion = max(d.linkVersion, l.Version)
-		r.Links = append(r.Links, l)
+		r.Links[link] = t.link()
+		d.linkVersion = max(d.linkVersion, r.Links[link].Version)
 	}
-	if !known {
-		*r = nvlink.Reading{Have: checks.NotSupported, Err: "this driver does not tell the state of links"}
-		return callFields, ret
-	}
-	return c.remotes(d, r)
+	return callFields, ret
 }
 
+// none reports whether the driver supports none of the values that count.
+func none(values []value, counts func(i int) bool) bool {
+	for i, v := range values {
+		if v.have != checks.NotSupported && counts(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// link is a link by its fields; without any it is as one that the driver has none for.
 func (t table) link() nvlink.Link {
-	state := t[gonvml.FI_DEV_NVLINK_GET_STATE]
+	state := t.of(gonvml.FI_DEV_NVLINK_GET_STATE)
 	l := nvlink.Link{
 		Have: state.have, State: nvlink.State(state.n), Version: t[gonvml.FI_DEV_NVLINK_GET_VERSION].n, SpeedMBps: t[gonvml.FI_DEV_NVLINK_GET_SPEED].n,
-		Replay: t.counter(gonvml.FI_DEV_NVLINK_ERROR_DL_REPLAY), Recovery: t.counter(gonvml.FI_DEV_NVLINK_ERROR_DL_RECOVERY),
-		CRC: t.counter(gonvml.FI_DEV_NVLINK_ERROR_DL_CRC), Effective: t.ber(gonvml.FI_DEV_NVLINK_COUNT_EFFECTIVE_BER), Symbol: t.ber(gonvml.FI_DEV_NVLINK_COUNT_SYMBOL_BER),
+		Replay: t.of(gonvml.FI_DEV_NVLINK_ERROR_DL_REPLAY).counter(), Recovery: t.of(gonvml.FI_DEV_NVLINK_ERROR_DL_RECOVERY).counter(),
+		CRC:       t.of(gonvml.FI_DEV_NVLINK_ERROR_DL_CRC).counter(),
+		Effective: t.of(gonvml.FI_DEV_NVLINK_COUNT_EFFECTIVE_BER).ber(), Symbol: t.of(gonvml.FI_DEV_NVLINK_COUNT_SYMBOL_BER).ber(),
 	}
 	if far := t[gonvml.FI_DEV_NVLINK_REMOTE_NVLINK_ID]; far.have == checks.Read {
 		l.RemoteLink = &far.n
@@ -84,34 +120,27 @@ func (t table) link() nvlink.Link {
 	return l
 }
 
-// ber is a bit error rate; a link too old to have been asked has none.
-func (t table) ber(field uint32) nvlink.BER {
-	v, asked := t[field]
-	switch {
-	case !asked:
-		return nvlink.BER{Have: checks.NotSupported}
-	case v.have != checks.Read:
+// ber is a bit error rate.
+func (v value) ber() nvlink.BER {
+	if v.have != checks.Read {
 		return nvlink.BER{Have: v.have}
 	}
 	return nvlink.Unpack(v.u)
 }
 
 // remotes fills in far ends, and asks for those of active links that were not asked for.
-func (c *child) remotes(d *device, r *nvlink.Reading) (call string, ret gonvml.Return) {
-	call = "nvmlDeviceGetNvLinkRemotePciInfo"
-	for len(d.far) < len(r.Links) {
-		d.far = append(d.far, remote{})
-	}
+func (c *child) remotes(d *device, r *nvlink.Reading) (string, gonvml.Return) {
+	const call = "nvmlDeviceGetNvLinkRemotePciInfo"
 	asked := 0
 	for i := range r.Links {
-		far := &d.far[i]
-		if !far.asked && r.Links[i].State == nvlink.Active && asked < remotesPerCycle {
+		part := d.part(i)
+		if !part.askedFar && r.Links[i].State == nvlink.Active && asked < remotesPerCycle && c.left() > 0 {
 			asked++
-			far.asked = true
-			ret = c.call(call, func() gonvml.Return {
+			part.askedFar = true
+			ret := c.call(call, func() gonvml.Return {
 				p, ret := d.GetNvLinkRemotePciInfo(i)
 				if ret == gonvml.SUCCESS {
-					far.pci = fmt.Sprintf("%04x:%02x:%02x.0", p.Domain, p.Bus, p.Device)
+					part.far = fmt.Sprintf("%04x:%02x:%02x.0", p.Domain, p.Bus, p.Device)
 				}
 				return ret
 			}, call+"_v2", call)
@@ -119,7 +148,15 @@ func (c *child) remotes(d *device, r *nvlink.Reading) (call string, ret gonvml.R
 				return call, ret
 			}
 		}
-		r.Links[i].Remote = far.pci
+		r.Links[i].Remote = part.far
 	}
 	return call, gonvml.SUCCESS
+}
+
+// part is what is kept of link i.
+func (d *device) part(i int) *linkPart {
+	for len(d.parts) <= i {
+		d.parts = append(d.parts, linkPart{})
+	}
+	return &d.parts[i]
 }

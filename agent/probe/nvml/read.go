@@ -15,12 +15,17 @@ import (
 // A device is a GPU the child has opened. Who it is stays the same while its UUID does.
 type device struct {
 	gonvml.Device
-	gpu         checks.GPU
-	thresholds  *thermal.Reading // those that never change; nil: not read yet
-	links       int              // how many the chip has
-	linkVersion int              // the newest among them
-	far         []remote         // far ends of its links, as far as they were asked for
-	heard       bool             // its events are listened to
+	gpu        checks.GPU
+	thresholds *thermal.Reading // those that never change; nil: not read yet
+	heard      bool             // its events are listened to
+
+	links        int        // how many the chip has; 0: not known yet
+	linkless     bool       // it has none, by what the driver says of the first
+	linkVersion  int        // the newest among them
+	noLinkFields bool       // the driver has no fields with a link's number as their scope
+	noOldFields  bool       // nor fields for each link by itself
+	parts        []linkPart // by link
+	turn         int        // the link whose counters are asked for next
 }
 
 func (c *child) init() *initReply {
@@ -70,8 +75,16 @@ func (c *child) node() *nodeReply {
 	return r
 }
 
-// gpu reads one GPU: twenty calls once it is open. A cycle may make forty.
+// callsPerCycle is how many calls a cycle may make on one GPU. What must be read each time comes first; what changes only
+// with the cabling, or comes in turn, gets what is left.
+const callsPerCycle = 40
+
+// left is how many more calls may be made on the GPU that is being read.
+func (c *child) left() int { return callsPerCycle - c.made }
+
+// gpu reads one GPU: twenty calls once it is open, more where the driver is old.
 func (c *child) gpu(r request) *gpuReply {
+	c.made = 0
 	reply := &gpuReply{State: catalog.GPUState{GPU: checks.GPU{Index: r.Index, PCI: r.PCI}}}
 	s := &reply.State
 	d, call, ret := c.device(r)
@@ -199,13 +212,13 @@ func (c *child) status(d *device, s *catalog.GPUState) (call string, ret gonvml.
 		func() (string, gonvml.Return) { return c.rowRemap(d, &s.RowRemap) },
 		func() (string, gonvml.Return) { return c.banks(d, &s.RowRemap) },
 		func() (string, gonvml.Return) { return c.fields(d, s) },
-		func() (string, gonvml.Return) { return c.links(d, &s.NVLink) },
 		func() (string, gonvml.Return) { return c.clocks(d, &s.Clocks) },
 		func() (string, gonvml.Return) { return c.thermal(d, &s.Thermal) },
 		func() (string, gonvml.Return) { return c.load(d, &s.PCIe) },
 		func() (string, gonvml.Return) { return c.modes(d, &s.Modes) },
 		func() (string, gonvml.Return) { return c.fabric(d, &s.Fabric) },
 		func() (string, gonvml.Return) { return c.processes(d, &s.Leftover) },
+		func() (string, gonvml.Return) { return c.links(d, &s.NVLink) },
 	} {
 		if call, ret := read(); ret == gonvml.ERROR_GPU_IS_LOST {
 			return call, ret

@@ -72,10 +72,10 @@ func sameState(a, b catalog.GPUState) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// withoutFields is what a GPU shows whose driver knows no field.
+// withoutFields is what a GPU shows at first whose driver knows no field: to ask for each of its links takes more calls than are left.
 func withoutFields(s *catalog.GPUState) {
 	no := thermal.Degrees{Have: checks.NotSupported}
-	s.Recovery.Have, s.NVLink, s.Retired.Have = checks.NotSupported, nvlink.Reading{Have: checks.NotSupported}, checks.NotSupported
+	s.Recovery.Have, s.NVLink, s.Retired.Have = checks.NotSupported, nvlink.Reading{Err: "more links than a cycle has calls for; they are read in the next"}, checks.NotSupported
 	s.ECC.DRAM = ecc.Location{Have: checks.NotSupported}
 	s.PCIe.Replays = counter.Reading{Have: checks.NotSupported}
 	s.Clocks.Held = nil

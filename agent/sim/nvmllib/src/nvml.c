@@ -634,24 +634,38 @@ struct field_value {
 	} value;
 };
 
-/* answer fills in one value from the table of the GPU in slot. With the lock held. */
-static void answer(struct field_value *v, int slot, uint32_t fields)
+/* field is a value of the table of the GPU in slot; NULL: it has none. With the lock held. */
+static const struct sim_field *field(int slot, uint32_t id, uint32_t scope)
 {
+	uint32_t fields = state->node.gpu[slot].fields;
+	for (uint32_t i = 0; i < fields && i < SIM_FIELDS; i++) {
+		const struct sim_field *f = &state->field[slot][i];
+		if (f->field == id && f->scope == scope)
+			return f;
+	}
+	return NULL;
+}
+
+/* answer fills in one value from the table of the GPU in slot. With the lock held. */
+static void answer(struct field_value *v, int slot)
+{
+	uint32_t newest = state->node.newest_field;
 	v->timestamp = v->latency_usec = 0;
 	v->value.ull = 0;
 	v->ret = NOT_SUPPORTED;
-	for (uint32_t i = 0; i < fields && i < SIM_FIELDS; i++) {
-		const struct sim_field *f = &state->field[slot][i];
-		if (f->field != v->field || f->scope != v->scope)
-			continue;
-		v->ret = f->ret;
-		v->type = f->type;
-		if (f->type == 1) /* unsigned int */
-			v->value.ui = (unsigned int)now(&f->counter);
-		else
-			v->value.ull = now(&f->counter);
+	if (newest && v->field > newest) {
+		v->ret = INVALID_ARGUMENT;
 		return;
 	}
+	const struct sim_field *f = field(slot, v->field, v->scope);
+	if (!f)
+		return;
+	v->ret = f->ret;
+	v->type = f->type;
+	if (f->type == 1) /* unsigned int */
+		v->value.ui = (unsigned int)now(&f->counter);
+	else
+		v->value.ull = now(&f->counter);
 }
 
 EXPORT ret_t nvmlDeviceGetFieldValues(device_t d, int n, struct field_value *values)
@@ -661,9 +675,59 @@ EXPORT ret_t nvmlDeviceGetFieldValues(device_t d, int n, struct field_value *val
 		return INVALID_ARGUMENT;
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < n; i++)
-		answer(&values[i], slot_, g.fields);
+		answer(&values[i], slot_);
 	pthread_mutex_unlock(&lock);
 	return OK;
+}
+
+/* link_value is what the field of a link says, whether or not the driver has the field: the functions are older. */
+static ret_t link_value(int slot, unsigned int link, uint32_t id, unsigned long long *out)
+{
+	pthread_mutex_lock(&lock);
+	ret_t r = !field(slot, 91, 0) ? NOT_SUPPORTED : INVALID_ARGUMENT; /* no links at all, or not that many */
+	const struct sim_field *f = field(slot, id, link);
+	if (f) {
+		*out = now(&f->counter);
+		r = f->ret;
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+EXPORT ret_t nvmlDeviceGetNvLinkState(device_t d, unsigned int link, unsigned int *out)
+{
+	unsigned long long v = 0;
+	ON(nvmlDeviceGetNvLinkState, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	ret_t r = link_value(slot_, link, 165, &v);
+	*out = v != 0; /* it knows no sleep */
+	return r;
+}
+
+EXPORT ret_t nvmlDeviceGetNvLinkVersion(device_t d, unsigned int link, unsigned int *out)
+{
+	unsigned long long v = 0;
+	ON(nvmlDeviceGetNvLinkVersion, d, g)
+	if (!out)
+		return INVALID_ARGUMENT;
+	ret_t r = link_value(slot_, link, 166, &v);
+	*out = (unsigned int)v;
+	return r;
+}
+
+EXPORT ret_t nvmlDeviceGetNvLinkErrorCounter(device_t d, unsigned int link, unsigned int kind, unsigned long long *out)
+{
+	static const uint32_t fields[] = {161, 162, 163}; /* replay, recovery, CRC of flow control digits */
+	ON(nvmlDeviceGetNvLinkErrorCounter, d, g)
+	if (!out || kind > 4)
+		return INVALID_ARGUMENT;
+	*out = 0;
+	if (kind >= sizeof fields / sizeof fields[0]) { /* CRC and ECC of data: all CRC errors are counted above */
+		unsigned long long state;
+		return kind == 3 ? link_value(slot_, link, 165, &state) : NOT_SUPPORTED;
+	}
+	return link_value(slot_, link, fields[kind], out);
 }
 
 /* An event set hears what is appended to DIR/nvml.events after a GPU was registered with it. */

@@ -71,7 +71,7 @@ struct sim_node {
 	uint32_t gpus;       /* slots in use, missing GPUs included */
 	uint32_t init;       /* enum sim_init */
 	int32_t init_return; /* what nvmlInit returns for SIM_INIT_ERROR */
-	uint32_t reserved;
+	uint32_t newest_field; /* the highest that the driver knows; 0: all */
 	char driver[80];
 	char nvml[80];
 	struct sim_gpu gpu[SIM_GPUS];

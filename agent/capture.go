@@ -29,6 +29,7 @@ type Capture struct {
 	Snapshot catalog.Snapshot
 	Beside   catalog.Beside // what was read beside the snapshot
 	Kernel   []KernelRecord
+	Events   []DriverEvent // what the driver told beside the kernel log, as the daemon heard it in this boot
 	Expected *checks.Inventory
 	Policy   policy.Policy
 }
@@ -64,7 +65,8 @@ func (c Capture) Judge(level checks.Level) SuiteResult {
 	return Judge(in)
 }
 
-// kernelFindings are the kernel log's notable findings, each device and code once, with how often it was seen.
+// kernelFindings are the notable findings of the kernel log and of what the driver told beside it, each device and code once,
+// with how often it was seen.
 func (c Capture) kernelFindings() []checks.Finding {
 	var seen []sighting
 	for _, rec := range c.Kernel {
@@ -73,6 +75,9 @@ func (c Capture) kernelFindings() []checks.Finding {
 	events := make([]catalog.LogEvent, len(seen))
 	for i, s := range seen {
 		events[i] = s.event
+	}
+	if c.Policy.XID.NVMLEvents {
+		events = withEvents(events, c.Events, c.Policy.Agent.IncidentGap.D())
 	}
 	return notable(checks.Collapse(catalog.TakeBack(catalog.JudgeLog(events, c.known(), c.Tree, c.Policy))))
 }
@@ -96,6 +101,7 @@ const (
 	fileBeside   = "beside.json"    // what was read beside the snapshot: DCGM, user checks, golden runs
 	fileDiag     = "dcgmi-diag.txt" // what the diagnostic wrote, as it stands
 	fileTexts    = "texts.json"     // the files of sysfs and procfs, and the answers of system calls, that the host's readings are from
+	fileEvents   = "events.json"    // the driver's events
 	fileKernel   = "kernel.log"     // tab separated: sequence number, time, records lost before it, the line with its line breaks as spaces
 )
 
@@ -138,6 +144,9 @@ func (c Capture) Write(dir string) (map[string]string, error) {
 	if len(c.Snapshot.Texts) > 0 {
 		content[fileTexts] = c.Snapshot.Texts
 	}
+	if len(c.Events) > 0 {
+		content[fileEvents] = c.Events
+	}
 	if !beside.Empty() {
 		content[fileBeside] = beside
 	}
@@ -166,7 +175,7 @@ func ReadCapture(dir string) (Capture, error) {
 		name     string
 		into     any
 		optional bool
-	}{{fileMeta, &c.CaptureMeta, false}, {fileSnapshot, &c.Snapshot, false}, {filePolicy, &c.Policy, false}, {fileExpected, &c.Expected, true}, {fileTexts, &c.Snapshot.Texts, true}, {fileBeside, &c.Beside, true}} {
+	}{{fileMeta, &c.CaptureMeta, false}, {fileSnapshot, &c.Snapshot, false}, {filePolicy, &c.Policy, false}, {fileExpected, &c.Expected, true}, {fileTexts, &c.Snapshot.Texts, true}, {fileBeside, &c.Beside, true}, {fileEvents, &c.Events, true}} {
 		found, err := atomicfile.ReadJSON(filepath.Join(dir, f.name), f.into)
 		if err != nil {
 			return c, fmt.Errorf("capture: %w", err)

@@ -11,9 +11,16 @@ import (
 
 // A DriverEvent is an XID that the driver raised beside what it writes to the kernel log. It has no text.
 type DriverEvent struct {
-	PCI, MIG string // as in an xid.Event
-	Code     int
-	At       time.Time // when it arrived
+	PCI    string    `json:"pci"`           // as in an xid.Event
+	MIG    string    `json:"mig,omitempty"` // likewise
+	Code   int       `json:"code"`
+	At     time.Time `json:"at"`               // when it arrived
+	Logged bool      `json:"logged,omitempty"` // the kernel log told of it too
+}
+
+// event is the event as the judge of the kernel log takes it.
+func (e DriverEvent) event() catalog.LogEvent {
+	return catalog.LogEvent{Event: xid.Event{Code: e.Code, PCI: e.PCI, MIG: e.MIG, Link: -1, NVML: true}, At: e.At}
 }
 
 // eventGrace is how long an event waits for the kernel log's line, which says more. The driver writes the line first, so
@@ -40,17 +47,27 @@ func (a *Agent) readEvents(ctx context.Context) {
 // takeEvent judges an event that the kernel log has not told of. It runs in the loop.
 func (a *Agent) takeEvent(ev DriverEvent) {
 	p, now := *a.policy.Load(), a.cfg.Clock()
-	if !p.XID.NVMLEvents || !a.sources.event(xidOn{ev.PCI, ev.Code}, now-time.Since(ev.At), p.Agent.IncidentGap.D()) {
+	if !p.XID.NVMLEvents {
 		return
 	}
-	e := xid.Event{Code: ev.Code, PCI: ev.PCI, MIG: ev.MIG, Link: -1, NVML: true}
-	a.tellEvents(a.kernelLog.Judge([]catalog.LogEvent{{Event: e, At: ev.At}}, a.knownHardware(), p), newID(), now, false)
+	ev.Logged = !a.sources.event(xidOn{ev.PCI, ev.Code}, now-time.Since(ev.At), p.Agent.IncidentGap.D())
+	a.kernel.Events, a.kernelNew = keepEvent(a.kernel.Events, ev), true
+	if !ev.Logged {
+		a.tellEvents(a.kernelLog.Judge([]catalog.LogEvent{ev.event()}, a.knownHardware(), p), newID(), now, false)
+	}
 }
 
 // counted reports whether a finding of the kernel log says once more, in more words, what an event told of before it.
 func (a *Agent) counted(f checks.Finding, now time.Duration) bool {
-	return f.Check == xid.ID && f.Subject.PCI != "" &&
-		a.sources.line(xidOn{f.Subject.PCI, f.Code}, now, a.policy.Load().Agent.IncidentGap.D())
+	if f.Check != xid.ID || f.Subject.PCI == "" {
+		return false
+	}
+	k := xidOn{f.Subject.PCI, f.Code}
+	told := a.sources.line(k, now, a.policy.Load().Agent.IncidentGap.D())
+	if told && logged(a.kernel.Events, k) {
+		a.kernelNew = true
+	}
+	return told
 }
 
 // An xidOn is one code on one GPU, by its address.

@@ -40,7 +40,7 @@ func (a *Agent) evidence(ctx context.Context, e wire.Effect) wire.EffectResult {
 	c.Beside = a.readings()
 	// The rest is in memory, and is taken even when the deadline has passed.
 	if err := a.call(context.WithoutCancel(ctx), func() {
-		c.Expected, c.Policy = a.expected(), *a.policy.Load()
+		c.Expected, c.Policy, c.Events = a.expected(), *a.policy.Load(), slices.Clone(a.kernel.Events)
 		if c.SnapshotErr != "" && a.last != nil {
 			c.Snapshot = *a.last
 		}

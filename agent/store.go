@@ -34,12 +34,14 @@ type keptClock struct {
 	At     time.Duration `json:"at"` // boot clock, nanoseconds
 }
 
-// keptKernel is kernel.json: the last kernel-log record judged, and the faults found that no later certificate has answered.
+// keptKernel is kernel.json: the last kernel-log record judged, the faults found that no later certificate has answered, and
+// what the driver told beside the log.
 type keptKernel struct {
 	BootID string           `json:"boot_id"`
 	Seq    uint64           `json:"seq"`
 	Any    bool             `json:"any"` // false: none judged yet; sequence numbers start at 0
 	Open   []checks.Finding `json:"open,omitempty"`
+	Events []DriverEvent    `json:"events,omitempty"` // oldest first
 }
 
 // KnownGPUs are the node's GPUs as an earlier run in stateDir knew them: by enrolment, else as last seen.

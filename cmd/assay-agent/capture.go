@@ -14,8 +14,8 @@ func newCapture() *cobra.Command {
 	var redact bool
 	c := &cobra.Command{
 		Use: "capture -o DIR", Short: "Write all that a check reads, to judge elsewhere", Args: usageArgs(cobra.NoArgs),
-		Long: "Capture writes what was read from the driver, the kernel log, DCGM's health watches and user checks, what the last screen\n" +
-			"read of dcgmi diag and golden kernels, and the policy, as files. `assay-agent check --from DIR` judges them again, anywhere,\n" +
+		Long: "Capture writes what was read from the driver, the kernel log, DCGM's health watches and user checks, the XIDs that the\n" +
+			"daemon heard through NVML, what the last screen read of dcgmi diag and golden kernels, and the policy, as files. `assay-agent check --from DIR` judges them again, anywhere,\n" +
 			"with the same findings. --redact replaces names, serials and UUIDs by made-up ones, and leaves out process names,\n" +
 			"addresses, and what user checks say and are given.",
 		Example: "  assay-agent capture -o ./gpu001-capture --redact",

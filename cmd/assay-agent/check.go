@@ -35,6 +35,7 @@ func newCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "Judge the hardware now, without a control plane", Args: usageArgs(cobra.NoArgs),
 		Long: "Check reads the GPUs and this boot's kernel log once and judges them by the last policy received, or the built-in one.\n" +
+			"XIDs that the driver raised through NVML and never wrote to the log are judged as the daemon heard them.\n" +
 			"It asks DCGM's health watches and runs user checks where policy has that done; dcgmi diag and golden kernels load the\n" +
 			"GPUs, so that what the daemon's last screen of this boot read of them is judged: the diagnostic with --suite standard.\n" +
 			"By hand every check judges, whatever its mode: modes are for what acts by itself.\n" +
@@ -157,6 +158,7 @@ func takeCapture(ctx context.Context, cfg config, own *policy.Policy, stderr io.
 	if c.Kernel, err = hw.dump(ctx); err != nil {
 		c.KernelErr = err.Error()
 	}
+	c.Events = agent.DriverEvents(cfg.StateDir, bootID)
 	c.Beside = <-beside
 	return c, nil
 }

@@ -273,6 +273,8 @@ func (j *judge) troubles() {
 		open("the output stops being JSON %d bytes into it", r.Broken)
 	case r.Cut:
 		open("the output is cut short")
+	case r.Runs == 0 && len(r.Runtime) == 0 && r.Exit != nil && *r.Exit != 0:
+		open("the output holds no result of the diagnostic; dcgmi ended with %s", ExitText(*r.Exit))
 	case r.Runs == 0 && len(r.Runtime) == 0:
 		open("the output holds no result of the diagnostic")
 	case len(r.Tests) == 0 && len(r.Runtime) == 0:

@@ -239,6 +239,11 @@ func (t *Test) summary(s Row) {
 			news = append(news, e)
 		}
 	}
+	failed := func(r Row) bool { return r.Status == Failed || len(r.Errors) > 0 }
+	if len(news) == 0 && s.Status == Failed && !slices.ContainsFunc(t.Rows, failed) {
+		news = []Error{{Code: -1, Category: -1, Severity: Unsaid, Text: "its summary is a failure, and no result says why"}}
+		s.Status = StatusUnknown
+	}
 	if len(news) > 0 {
 		t.Rows = append(t.Rows, Row{Status: s.Status, Errors: news})
 	}

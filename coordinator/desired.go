@@ -58,6 +58,7 @@ func (l *lead) desired(n lifecycle.Node, version uint64) wire.Desired {
 	d := wire.Desired{
 		Version: version, Term: l.term.Number(), Node: n.Name, State: string(n.State), Marks: marks(n, now),
 		Managed: n.State != lifecycle.Retired, Policy: policyIn(l.st.policy, l.st.rollout, n.Name), Learned: l.st.learned[skuOf(n)], Keys: l.ring.Load().public(),
+		Control: l.cfg.urls(),
 	}
 	if len(n.Expected.GPUs) > 0 {
 		expected := n.Expected

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,8 +52,9 @@ type Gangs interface {
 
 // A Config is what a Client is made of.
 type Config struct {
-	URLs    []string    // of the control plane; any of them may be a follower
-	TLS     *tls.Config // with the node's certificate and the authority
+	URLs    []string                  // of the control plane; any of them may be a follower
+	Learned func(urls []string) error // keeps the URLs over a restart when a leader names others; nil: they are kept in memory only
+	TLS     *tls.Config               // with the node's certificate and the authority
 	Log     *slog.Logger
 	Jitter  func(most time.Duration) time.Duration // nil: evenly random between 0 and most
 	MaxWait time.Duration                          // bound on the wait between tries; 0: 15 s
@@ -67,8 +69,9 @@ type Client struct {
 	last      wire.Heartbeat // the last one made; the heartbeat goroutine's own
 
 	mu     sync.Mutex
-	leader string // the URL that requests go to
-	next   int    // the URL to try when that fails
+	urls   []string // of all control hosts
+	leader string   // the URL that requests go to
+	next   int      // the URL to try when that fails
 }
 
 // Dead-peer detection: a connection that has been silent for pingAfter is pinged, and dropped when no answer comes.
@@ -99,7 +102,7 @@ func New(cfg Config) (*Client, error) {
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	noFollow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{cfg: cfg, transport: t, http: &http.Client{Transport: t, CheckRedirect: noFollow}, leader: cfg.URLs[0]}, nil
+	return &Client{cfg: cfg, transport: t, http: &http.Client{Transport: t, CheckRedirect: noFollow}, urls: slices.Clone(cfg.URLs), leader: cfg.URLs[0]}, nil
 }
 
 // Connected reports whether the stream stands.

@@ -283,6 +283,29 @@ func TestPermit(t *testing.T) {
 	}
 }
 
+// A control host that joined after the node was enrolled is found when the leader that told of it is gone.
+func TestAControlHostThatJoinedLaterIsFound(t *testing.T) {
+	s := newSite(t)
+	first, second := s.plane(), s.plane()
+	l := connect(t, s, first)
+	told := make(chan []string, 4)
+	l.cfg.Learned = func(urls []string) error { told <- urls; return nil }
+	first.desired <- wire.Desired{Version: 1, Term: 1, Node: "n1", Control: []string{first.URL, second.URL + "/", "http://192.0.2.1"}}
+	if urls := <-told; fmt.Sprint(urls) != fmt.Sprint([]string{first.URL, second.URL}) {
+		t.Errorf("learned %q", urls)
+	}
+	first.desired <- wire.Desired{Version: 2, Term: 1, Node: "n1", Control: []string{second.URL, first.URL}}
+	first.desired <- wire.Desired{Version: 3, Term: 1, Node: "n1"} // of an older leader, which names nobody
+	eventually(t, "three versions", func() bool { return len(l.agent.versions()) == 3 })
+	if len(told) > 0 {
+		t.Errorf("the same hosts are kept again: %q", <-told)
+	}
+	first.CloseClientConnections()
+	first.Close()
+	second.desired <- wire.Desired{Version: 4, Term: 2, Node: "n1"}
+	eventually(t, "the second's desired state", func() bool { return len(l.agent.versions()) == 4 })
+}
+
 func TestAStrangeAuthorityIsNotTrusted(t *testing.T) {
 	s, other := newSite(t), newSite(t)
 	p := other.plane()

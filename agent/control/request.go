@@ -73,6 +73,37 @@ func (c *Client) follow(url string) bool {
 	return true
 }
 
+// urlsKept bounds how many control hosts are remembered: more than there ever are at once.
+const urlsKept = 16
+
+// learn takes over which control hosts a leader names. Those known before stay behind them: the leader's own list may be short.
+func (c *Client) learn(named []string) {
+	c.mu.Lock()
+	var urls []string
+	for _, u := range slices.Concat(named, c.urls) {
+		if u = strings.TrimRight(u, "/"); strings.HasPrefix(u, "https://") && !slices.Contains(urls, u) && len(urls) < urlsKept {
+			urls = append(urls, u)
+		}
+	}
+	same := len(urls) == len(c.urls)
+	for _, u := range urls {
+		same = same && slices.Contains(c.urls, u)
+	}
+	if !same {
+		c.urls = urls
+	}
+	c.mu.Unlock()
+	if same {
+		return
+	}
+	c.cfg.Log.Info("control hosts learned", "urls", urls)
+	if c.cfg.Learned != nil {
+		if err := c.cfg.Learned(urls); err != nil {
+			c.cfg.Log.Error("control hosts are not kept over a restart", "err", err)
+		}
+	}
+}
+
 // rotate leaves the target from, unless another request has done so already.
 func (c *Client) rotate(from string) {
 	c.mu.Lock()
@@ -80,10 +111,10 @@ func (c *Client) rotate(from string) {
 	if c.leader != from {
 		return
 	}
-	if i := slices.Index(c.cfg.URLs, from); i >= 0 {
+	if i := slices.Index(c.urls, from); i >= 0 {
 		c.next = i + 1
 	}
-	c.leader = c.cfg.URLs[c.next%len(c.cfg.URLs)]
+	c.leader = c.urls[c.next%len(c.urls)]
 	c.next++
 }
 

@@ -98,6 +98,7 @@ func (c *Client) stream(ctx context.Context, a Agent, gangs Gangs, b *backoff) (
 			// One the disk refuses holds in memory; a restart would find the one before.
 			c.cfg.Log.Error("desired state is not kept", "revision", d.Version, "err", err)
 		}
+		c.learn(d.Control)
 		if !c.connected.Swap(true) {
 			c.cfg.Log.Info("connected to the control plane", "url", base, "term", d.Term)
 		}

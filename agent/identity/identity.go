@@ -32,6 +32,7 @@ const (
 	fileKey     = "node.key"
 	fileCA      = "ca.crt"
 	fileControl = "control.json"
+	fileLearned = "learned.json"
 )
 
 // An Identity is a node's standing with the control plane.
@@ -42,10 +43,10 @@ type Identity struct {
 	Ends time.Time // when the node's certificate ends, by the wall clock
 }
 
-// control is control.json.
+// control is control.json, and learned.json without the node.
 type control struct {
 	URLs []string `json:"urls"`
-	Node string   `json:"node"`
+	Node string   `json:"node,omitempty"`
 }
 
 // Load reads the identity under stateDir. A node that was never enrolled gives an error that is fs.ErrNotExist.
@@ -69,11 +70,20 @@ func Load(stateDir string) (Identity, error) {
 	if err != nil {
 		return Identity{}, &BrokenError{err}
 	}
+	var learned control
+	if _, err := atomicfile.ReadJSON(filepath.Join(dir, fileLearned), &learned); err == nil && len(learned.URLs) > 0 {
+		c.URLs = learned.URLs // one that cannot be read leaves those of the enrolment
+	}
 	id := Identity{Node: c.Node, URLs: c.URLs, TLS: cfg}
 	if leaf, err := x509.ParseCertificate(cfg.Certificates[0].Certificate[0]); err == nil {
 		id.Ends = leaf.NotAfter
 	}
 	return id, nil
+}
+
+// Learn remembers which control hosts there are, in place of those of the enrolment. Enrolling anew forgets them.
+func Learn(stateDir string, urls []string) error {
+	return atomicfile.WriteJSON(filepath.Join(stateDir, "identity", fileLearned), control{URLs: urls})
 }
 
 // A BrokenError says that a node was enrolled and its identity is damaged.
@@ -138,7 +148,7 @@ func save(stateDir string, c control, got wire.Enrolled, key []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("identity: %w", err)
 	}
-	if err := atomicfile.Remove(filepath.Join(dir, fileControl)); err != nil {
+	if err := errors.Join(atomicfile.Remove(filepath.Join(dir, fileControl)), atomicfile.Remove(filepath.Join(dir, fileLearned))); err != nil {
 		return fmt.Errorf("identity: %w", err)
 	}
 	for _, f := range []struct {

@@ -110,6 +110,13 @@ func TestEnroll(t *testing.T) {
 			t.Errorf("%s: %v, %v", f, st, err)
 		}
 	}
+	// A control host that joins later is known after a restart too.
+	if err := Learn(dir, []string{"https://ctl2:7420", "https://ctl1:7420"}); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := Load(dir); err != nil || len(id.URLs) != 2 || id.URLs[0] != "https://ctl2:7420" || id.Node != "gpu001" {
+		t.Fatalf("after learning: %+v, %v", id, err)
+	}
 	// A token works once; what is there stays.
 	var hinted interface{ Hint() string }
 	if _, err := Enroll(t.Context(), dir, text); err == nil || !strings.Contains(err.Error(), "403") || !errors.As(err, &hinted) {

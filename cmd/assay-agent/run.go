@@ -158,7 +158,9 @@ func runOnce(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 	var permit agent.Permitter
 	var keeper agent.Keeper
 	if enrolled {
-		if cl, err = control.New(control.Config{URLs: id.URLs, TLS: id.TLS, Log: log}); err != nil {
+		if cl, err = control.New(control.Config{
+			URLs: id.URLs, TLS: id.TLS, Log: log, Learned: func(urls []string) error { return identity.Learn(cfg.StateDir, urls) },
+		}); err != nil {
 			return err
 		}
 		permit, keeper = cl, cl

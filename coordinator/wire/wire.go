@@ -69,6 +69,7 @@ type Desired struct {
 	Expected    *checks.Inventory   `json:"expected,omitempty"` // hardware seen at enrolment: what inventory compares with
 	Effects     []Effect            `json:"effects,omitempty"`  // in order; the agent skips ids it knows
 	Gangs       []GangOrder         `json:"gangs,omitempty"`    // every launch that is not over; one that is missing is
+	Control     []string            `json:"control,omitempty"`  // URLs of all control hosts, as the leader knows them: some may have joined since the node was enrolled
 }
 
 // UnmarshalJSON reads a desired state of this or another version of assay: see policy.Read.

@@ -65,16 +65,14 @@ the evidence directory of the state directory as well.`,
 func openBeside(ctx context.Context, c config) (*store.Store, func(), error) {
 	log := newLogger(c)
 	if len(c.EtcdEndpoints) == 0 {
-		sock := filepath.Join(c.StateDir, "etcd", "etcd.sock")
-		if conn, err := net.DialTimeout("unix", sock, time.Second); err == nil {
-			conn.Close()
-			st, err := store.Open(ctx, store.Config{Endpoints: []string{"unix://" + sock}, Logger: log})
-			if err != nil {
-				return nil, nil, err
-			}
+		st, _, err := beside(ctx, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if st != nil {
 			return st, func() { _ = st.Close() }, nil // read from only
 		}
-		if _, err := os.Stat(filepath.Join(c.StateDir, "etcd")); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(c.etcdDir()); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, usageError{fmt.Errorf("%s holds no store: is --state-dir right?", c.StateDir)}
 		}
 	}
@@ -83,6 +81,18 @@ func openBeside(ctx context.Context, c config) (*store.Store, func(), error) {
 		return nil, nil, err
 	}
 	return o.store, o.close, nil
+}
+
+// beside opens the embedded store that an assayd of this host serves; nil when none does.
+func beside(ctx context.Context, c config) (st *store.Store, endpoint string, err error) {
+	sock := filepath.Join(c.etcdDir(), "etcd.sock")
+	conn, err := net.DialTimeout("unix", sock, time.Second)
+	if err != nil {
+		return nil, "", nil
+	}
+	conn.Close()
+	st, err = store.Open(ctx, store.Config{Endpoints: []string{"unix://" + sock}, Logger: newLogger(c)})
+	return st, "unix://" + sock, err
 }
 
 // writeNew writes a file that was not there, whole or not at all.
@@ -146,6 +156,7 @@ the nodes have reported, look at assay fleet, then let it act again with assay g
 }
 
 func restoreInto(ctx context.Context, c config, in *os.File) (coordinator.Restored, error) {
+	c.EtcdPeer = "" // the authority that its peers' certificates need is in the backup
 	o, err := openStore(ctx, c, newLogger(c))
 	if err != nil {
 		return coordinator.Restored{}, err
@@ -153,7 +164,7 @@ func restoreInto(ctx context.Context, c config, in *os.File) (coordinator.Restor
 	defer o.close()
 	out, err := coordinator.Restore(ctx, o.store, in, time.Now())
 	if errors.Is(err, store.ErrNotEmpty) {
-		return out, usageError{fmt.Errorf("%w; stop assayd and move %s away first", err, filepath.Join(c.StateDir, "etcd"))}
+		return out, usageError{fmt.Errorf("%w; stop assayd and move %s away first", err, c.etcdDir())}
 	}
 	return out, err
 }

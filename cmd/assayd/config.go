@@ -17,6 +17,7 @@ import (
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/policy/policyfile"
 	"github.com/assay-gpu/assay/checks/strictyaml"
+	"github.com/assay-gpu/assay/coordinator/authority"
 )
 
 // A config is everything `assayd serve` can be told, in its file or by flags; a flag wins.
@@ -29,6 +30,7 @@ type config struct {
 	Name            string          `yaml:"name"`           // of this process among its peers
 	Fleet           string          `yaml:"fleet"`          // of the fleet, in its certificate authority
 	EtcdEndpoints   []string        `yaml:"etcd_endpoints"` // empty: embedded
+	EtcdPeer        string          `yaml:"etcd_peer"`      // URL at which the embedded etcd of other control hosts reaches this one's; empty: there are none
 	EtcdCA          string          `yaml:"etcd_ca"`        // PEM files for an external etcd with TLS
 	EtcdCert        string          `yaml:"etcd_cert"`
 	EtcdKey         string          `yaml:"etcd_key"`
@@ -71,6 +73,7 @@ func (c *config) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Name, "name", c.Name, "name of this process among its peers")
 	fs.StringVar(&c.Fleet, "fleet", c.Fleet, "name of the fleet, in its certificate authority")
 	fs.StringSliceVar(&c.EtcdEndpoints, "etcd-endpoints", c.EtcdEndpoints, "client URLs of an external etcd (default: embedded)")
+	fs.StringVar(&c.EtcdPeer, "etcd-peer", c.EtcdPeer, "https URL at which other control hosts' embedded etcd reaches this one's (default: none does, and no port is open)")
 	fs.StringVar(&c.EtcdCA, "etcd-ca", c.EtcdCA, "PEM file with the authority of an external etcd")
 	fs.StringVar(&c.EtcdCert, "etcd-cert", c.EtcdCert, "PEM file with this process's certificate for an external etcd")
 	fs.StringVar(&c.EtcdKey, "etcd-key", c.EtcdKey, "PEM file with its key")
@@ -176,6 +179,7 @@ func (c *config) complete(faults *strictyaml.Error, lines strictyaml.Lines) {
 			add(fmt.Sprintf("etcd_endpoints[%d]", i), "%q: want a URL such as https://host:2379", e)
 		}
 	}
+	c.completePeer(add)
 	switch c.WorkloadManager {
 	case "slurm", "none":
 	case "auto":
@@ -202,6 +206,22 @@ func (c *config) complete(faults *strictyaml.Error, lines strictyaml.Lines) {
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		add("log_format", "%q: want text or json", c.LogFormat)
+	}
+}
+
+// completePeer checks what makes this host's embedded etcd one of several.
+func (c *config) completePeer(add func(path, format string, args ...any)) {
+	if c.EtcdPeer == "" {
+		return
+	}
+	if u, err := url.Parse(c.EtcdPeer); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.Port() == "" || u.Path != "" {
+		add("etcd_peer", "%q: want https://HOST:PORT, such as https://ctl1:7421", c.EtcdPeer)
+	}
+	if len(c.EtcdEndpoints) > 0 {
+		add("etcd_peer", "%q: with etcd_endpoints there is no embedded etcd to reach", c.EtcdPeer)
+	}
+	if !authority.ValidName(c.Name) {
+		add("name", "%q: want letters, digits, dot, dash and underscore, 55 bytes at most", c.Name)
 	}
 }
 

@@ -64,7 +64,7 @@ func root() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{faults.CommandLine(c, os.Args[1:], err)} })
-	cmd.AddCommand(serveCommand(), configCommand(), demoCommand(), migrateCommand())
+	cmd.AddCommand(serveCommand(), configCommand(), demoCommand(), migrateCommand(), membersCommand())
 	for _, c := range append(cmd.Commands(), cmd) {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -73,10 +73,10 @@ func root() *cobra.Command {
 			return nil
 		}
 	}
-	for _, c := range []*cobra.Command{backupCommand(), restoreCommand()} {
+	for _, c := range []*cobra.Command{backupCommand(), restoreCommand(), inviteCommand(), joinCommand(), leaveCommand()} {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("%s takes one file", c.CommandPath())}
+				return usageError{fmt.Errorf("%s takes one argument: %s", c.CommandPath(), c.Use)}
 			}
 			return nil
 		}

@@ -133,6 +133,7 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	g.Go(func() error { return listen(ctx, c, coord, server, log) })
 	g.Go(func() error { return reload(ctx, c, coord, log) })
 	g.Go(func() error { return o.stopped(ctx) })
+	g.Go(func() error { return renew(ctx, c, coord, log) })
 	g.Go(func() error {
 		<-ctx.Done()
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)

@@ -1,8 +1,9 @@
-// Package embedded runs a one-member etcd inside the process, for control planes of one host.
+// Package embedded runs an etcd member inside the process: the only one, for control planes of one host, or one of those
+// of several hosts.
 //
 // Clients reach it only through a unix socket in its own directory, which belongs to its user alone: who can write to
-// the store owns the fleet. It opens no network port, not even for peers. Every acknowledged write is on disk (fsync)
-// before it is acknowledged.
+// the store owns the fleet. It opens a network port for its peers alone, and only where it is to have some. Every
+// acknowledged write is on disk (fsync) before it is acknowledged.
 package embedded
 
 import (
@@ -23,16 +24,18 @@ import (
 )
 
 // Raft's clock. With one member nobody is waited for, so the numbers only decide how long a start takes (up to two
-// election timeouts) and what idling costs (a wakeup each tick).
+// election timeouts) and what idling costs (a wakeup each tick). Among several a busy host must not cost the lead; a
+// second is etcd's own choice.
 const (
-	tick     = 100 * time.Millisecond
-	election = 500 * time.Millisecond
+	tick         = 100 * time.Millisecond
+	election     = 500 * time.Millisecond
+	electionMany = time.Second
 )
 
 const (
 	quota       = 8 << 30     // bytes; etcd's own advice for the most
 	retention   = "1h"        // how long old revisions are kept
-	keptEntries = 100         // raft entries kept in memory for members that lag: there are none
+	keptEntries = 100         // raft entries kept in memory for members that lag, where there are none
 	slow        = time.Second // a request that takes longer is worth a warning
 	defragFrom  = 64          // MiB free in the database file that make a start defragment it
 	socketName  = "etcd.sock"
@@ -44,6 +47,7 @@ type Config struct {
 	Dir    string       // made with mode 0700 if it is not there; locked while the server runs
 	Name   string       // the member's name; default "assayd"
 	Listen string       // default "unix": a socket in Dir; or "host:port" with a loopback host, port 0 for any
+	Peer   *Peer        // nil: the only member, which no other reaches
 	Logger *slog.Logger // gets warnings and errors; default slog.Default
 }
 
@@ -85,7 +89,14 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		s.lock.Close()
 		return nil, err
 	}
-	if s.etcd, err = startEtcd(config(dir, cfg.Name, client, &slogCore{log: cfg.Logger.With("part", "etcd"), closing: &s.closing})); err != nil {
+	etcd := config(dir, cfg.Name, client, &slogCore{log: cfg.Logger.With("part", "etcd"), closing: &s.closing})
+	if cfg.Peer != nil {
+		if err := cfg.Peer.into(etcd); err != nil {
+			s.release()
+			return nil, err
+		}
+	}
+	if s.etcd, err = startEtcd(etcd); err != nil {
 		s.release()
 		return nil, &DataError{Dir: dir, Err: err}
 	}
@@ -93,7 +104,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	case <-s.etcd.Server.ReadyNotify():
 	case err = <-s.etcd.Err():
 	case <-s.etcd.Server.StopNotify():
-		err = errors.New("it stopped while starting")
+		err = s.why(errors.New("it stopped while starting"))
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -149,7 +160,7 @@ func (s *Server) Stopped(ctx context.Context) error {
 	if s.closing.Load() {
 		return nil
 	}
-	return &StoppedError{Dir: s.etcd.Config().Dir, Err: why}
+	return &StoppedError{Dir: s.etcd.Config().Dir, Err: s.why(why)}
 }
 
 // A StoppedError says that a running etcd came to its end without being asked to.

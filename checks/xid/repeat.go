@@ -55,7 +55,7 @@ func (r *Repeats) See(e Event, at time.Time, p policy.XID) (n int, part string) 
 	if r.seen == nil || len(r.seen) > maxParts {
 		r.seen = map[repeatKey][]occurrence{}
 	}
-	r.forget(at, p.RepeatWindow)
+	r.forget(at, p)
 	key := repeatKey{e.PCI, e.Code}
 	os := r.seen[key]
 	i := slices.IndexFunc(os, func(o occurrence) bool {
@@ -91,8 +91,8 @@ func (r *Repeats) See(e Event, at time.Time, p policy.XID) (n int, part string) 
 }
 
 // forget drops what is out of the window. It looks at nothing while nothing can be: a storm is as cheap as its lines.
-func (r *Repeats) forget(at time.Time, window policy.Duration) {
-	out := func(t time.Time) bool { return policy.Duration(at.Sub(t)) > window }
+func (r *Repeats) forget(at time.Time, p policy.XID) {
+	out := func(t time.Time) bool { return policy.Duration(at.Sub(t)) > p.RepeatWindow }
 	if !out(r.oldest) {
 		return
 	}

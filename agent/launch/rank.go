@@ -57,14 +57,14 @@ func start(o wire.GangOrder, ask wire.RankAsk, script string, who account) (*ran
 	cmd.Stdout, cmd.Stderr = sink, sink
 	cmd.WaitDelay = 2 * time.Second // a descendant that left the group may hold the pipe
 	r.cmd = cmd
-	ended, err := tether.Start(cmd, syscall.SIGKILL, nil)
+	proc, err := tether.Start(cmd, syscall.SIGKILL, nil)
 	if err != nil {
 		close(r.done)
 		return nil, fmt.Errorf("rank %d: %w", ask.Rank, err)
 	}
 	go func() {
 		defer close(r.done)
-		r.code = exitCode(<-ended, cmd.ProcessState)
+		r.code = exitCode(proc.Wait(), cmd.ProcessState)
 		r.signal(syscall.SIGKILL) // what it left behind in its group
 	}()
 	return r, nil

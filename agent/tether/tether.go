@@ -8,24 +8,37 @@ import (
 	"syscall"
 )
 
-// Start starts cmd, which gets the signal death when this process ends, and waits for its end. Ended gives what Wait gave, and
-// is then closed: it may be received from by anybody, any number of times.
+// A Process is one that was started, until long after its end.
+type Process struct {
+	done chan struct{}
+	err  error // what Wait gave; read after done
+}
+
+// Done is closed when the process has ended and has been waited for.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait waits for the end and gives what exec.Cmd's Wait gave. It may be called by anybody, any number of times.
+func (p *Process) Wait() error {
+	<-p.done
+	return p.err
+}
+
+// Start starts cmd, which gets the signal death when this process ends, and waits for its end.
 //
 // The kernel sends that signal when the thread that started the process ends, and Go ends threads while the program goes on.
 // So the thread is kept until the process is gone.
 //
-// Wait closes the pipes of StdoutPipe and its like. Whoever reads one gives a channel as read, and closes it when all is read;
-// else read is nil.
-func Start(cmd *exec.Cmd, death syscall.Signal, read <-chan struct{}) (ended <-chan error, err error) {
+// Waiting closes the pipes of StdoutPipe and its like. Whoever reads one gives a channel as read, and closes it when all is
+// read; else read is nil.
+func Start(cmd *exec.Cmd, death syscall.Signal, read <-chan struct{}) (*Process, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = death
-	started, end := make(chan error), make(chan error, 1)
+	p, started := &Process{done: make(chan struct{})}, make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		defer close(end)
 		err := cmd.Start()
 		started <- err
 		if err != nil {
@@ -34,7 +47,11 @@ func Start(cmd *exec.Cmd, death syscall.Signal, read <-chan struct{}) (ended <-c
 		if read != nil {
 			<-read
 		}
-		end <- cmd.Wait()
+		p.err = cmd.Wait()
+		close(p.done)
 	}()
-	return end, <-started
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
 }

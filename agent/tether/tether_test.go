@@ -36,7 +36,7 @@ func TestEndsWithItsStarter(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := make(chan struct{})
-	ended, err := Start(cmd, syscall.SIGKILL, read)
+	proc, err := Start(cmd, syscall.SIGKILL, read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestEndsWithItsStarter(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	close(read)
-	if err := <-ended; err == nil {
+	if err := proc.Wait(); err == nil {
 		t.Error("it was killed, and Wait has no error")
 	}
 	stat := "/proc/" + strings.TrimSpace(line) + "/stat"
@@ -62,13 +62,13 @@ func TestEndsWithItsStarter(t *testing.T) {
 
 // Threads of the starter end; what it started goes on.
 func TestOutlivesThreads(t *testing.T) {
-	var all []<-chan error
+	var all []*Process
 	for range 8 {
-		ended, err := Start(exec.Command("sleep", "0.2"), syscall.SIGKILL, nil)
+		proc, err := Start(exec.Command("sleep", "0.2"), syscall.SIGKILL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, ended)
+		all = append(all, proc)
 		gone := make(chan struct{})
 		go func() {
 			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
@@ -76,18 +76,20 @@ func TestOutlivesThreads(t *testing.T) {
 		}()
 		<-gone
 	}
-	for _, ended := range all {
-		if err := <-ended; err != nil {
+	for _, proc := range all {
+		if err := proc.Wait(); err != nil {
 			t.Error(err)
 		}
-		<-ended // closed: it may be asked again
+		select {
+		case <-proc.Done():
+		default:
+			t.Error("waited for, and not done")
+		}
 	}
 }
 
 func TestWhatDoesNotStart(t *testing.T) {
-	ended, err := Start(exec.Command("/nowhere/to/be/found"), syscall.SIGKILL, nil)
-	if err == nil {
+	if _, err := Start(exec.Command("/nowhere/to/be/found"), syscall.SIGKILL, nil); err == nil {
 		t.Error("it started")
 	}
-	<-ended
 }

@@ -28,7 +28,7 @@ type keeper struct {
 	flag  io.Closer // the child's standard input: its end is the stop flag
 	lines chan line
 	end   chan struct{} // closed when its output has been read
-	ended <-chan error
+	proc  *tether.Process
 	left  chan struct{} // closed when Run need not wait any longer
 
 	mu sync.Mutex
@@ -55,7 +55,7 @@ func (p Parent) one(ctx context.Context, gpu, visible, turns string) (golden.Res
 	}
 	if err == nil {
 		// An agent that dies drops the flag's pipe, and its children stop as they do for the flag.
-		k.ended, err = tether.Start(k.child, syscall.SIGTERM, k.end)
+		k.proc, err = tether.Start(k.child, syscall.SIGTERM, k.end)
 	}
 	if err != nil {
 		os.RemoveAll(dir)
@@ -105,11 +105,11 @@ func (k *keeper) keep(ctx context.Context, stderr *bytes.Buffer) error {
 		return &StuckError{k.gpu, k.child.Process.Pid}
 	}
 	select {
-	case err := <-k.ended:
+	case <-k.proc.Done():
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if why == "" && k.r.Seconds == 0 {
-			k.r.Err = fmt.Sprintf("the golden child ended without a result: %v", err)
+			k.r.Err = fmt.Sprintf("the golden child ended without a result: %v", k.proc.Wait())
 			if t := strings.TrimSpace(stderr.String()); t != "" {
 				k.r.Err += ": " + t
 			}

@@ -121,9 +121,9 @@ func Devices(ctx context.Context, command []string) ([]golden.Device, error) {
 	c.Stderr = &tail{b: &stderr, max: 4096}
 	var out bytes.Buffer
 	c.Stdout = &out
-	ended, err := tether.Start(c, syscall.SIGKILL, nil)
+	proc, err := tether.Start(c, syscall.SIGKILL, nil)
 	if err == nil {
-		err = <-ended
+		err = proc.Wait()
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

@@ -252,7 +252,7 @@ func TestAChildThatSaysNothing(t *testing.T) {
 	if err != nil || rs[0].GPU.UUID != "GPU-deaf" || !strings.Contains(rs[0].Err, "no word") {
 		t.Errorf("%+v, %v", rs, err)
 	}
-	p.Command = []string{exe, "junk"}
+	p.Command, p.Stage = []string{exe, "junk"}, time.Minute // it ends by itself
 	rs, err = p.Run(t.Context(), []string{uuid})
 	if err != nil || !strings.Contains(rs[0].Err, "it broke") || golden.Judge(rs[0], simulated).Outcome != golden.NotTested {
 		t.Errorf("%+v, %v", rs, err)

@@ -72,7 +72,7 @@ func Run(ctx context.Context, s Spec) Outcome {
 	full := make(chan struct{}) // closed when it has printed too much
 	out, errOut := &head{limit: s.Output, full: full}, &tail{}
 	cmd.Stdout, cmd.Stderr = out, errOut
-	waited, err := tether.Start(cmd, syscall.SIGKILL, nil) // how it went stands in ProcessState
+	proc, err := tether.Start(cmd, syscall.SIGKILL, nil) // how it went stands in ProcessState
 	if err != nil {
 		o := Outcome{Missing: errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound), Exit: -1}
 		var e *os.PathError
@@ -86,7 +86,7 @@ func Run(ctx context.Context, s Spec) Outcome {
 	deadline := time.NewTimer(s.Timeout)
 	defer deadline.Stop()
 	select {
-	case <-waited:
+	case <-proc.Done():
 	case <-full:
 		o.Cut = true
 	case <-deadline.C:
@@ -94,7 +94,7 @@ func Run(ctx context.Context, s Spec) Outcome {
 	case <-ctx.Done():
 		o.TimedOut = true
 	}
-	o.Pid = end(cmd.Process.Pid, kept, waited, s.Grace)
+	o.Pid = end(cmd.Process.Pid, kept, proc.Done(), s.Grace)
 	if o.Stuck = o.Pid != 0; o.Stuck {
 		o.Exit = -1
 	} else {
@@ -114,7 +114,7 @@ func Run(ctx context.Context, s Spec) Outcome {
 
 // end ends what is left of the program's group and of what it started, softly at first if the program still runs, and gives a
 // process that has not ended; 0 when all have. kept: pid is the keeper, below which all is that the program started.
-func end(pid int, kept bool, waited <-chan error, grace time.Duration) (left int) {
+func end(pid int, kept bool, waited <-chan struct{}, grace time.Duration) (left int) {
 	select {
 	case <-waited:
 		_ = syscall.Kill(-pid, syscall.SIGKILL) // children it left behind; none is no matter
@@ -143,7 +143,7 @@ func end(pid int, kept bool, waited <-chan error, grace time.Duration) (left int
 }
 
 // endBelow kills what is below the keeper, and gives a process that does not end; the keeper then ends by itself.
-func endBelow(pid int, waited <-chan error) (left int) {
+func endBelow(pid int, waited <-chan struct{}) (left int) {
 	for until := time.Now().Add(afterKill); ; {
 		if left = killBelow(pid); time.Now().After(until) {
 			return left

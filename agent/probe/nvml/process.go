@@ -64,7 +64,7 @@ func startProcess(argv, env []string, cgroup *os.File, event func(XIDEvent)) (*p
 	if cgroup != nil {
 		p.cmd.SysProcAttr.UseCgroupFD, p.cmd.SysProcAttr.CgroupFD = true, int(cgroup.Fd())
 	}
-	ended, err := tether.Start(p.cmd, syscall.SIGKILL, nil)
+	started, err := tether.Start(p.cmd, syscall.SIGKILL, nil)
 	childIn.Close()
 	childOut.Close()
 	if err != nil {
@@ -73,7 +73,7 @@ func startProcess(argv, env []string, cgroup *os.File, event func(XIDEvent)) (*p
 		return nil, err
 	}
 	go func() {
-		p.status = <-ended
+		p.status = started.Wait()
 		close(p.exited)
 	}()
 	go p.receive(stdout, event)

@@ -11,9 +11,9 @@ import (
 
 // A Proc is one process of the lab with all its children.
 type Proc struct {
-	cmd   *exec.Cmd
-	log   string
-	ended <-chan error
+	cmd  *exec.Cmd
+	log  string
+	proc *tether.Process
 }
 
 func start(log string, env []string, path string, args ...string) (*Proc, error) {
@@ -25,11 +25,11 @@ func start(log string, env []string, path string, args ...string) (*Proc, error)
 	cmd := exec.Command(path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, f, f
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ended, err := tether.Start(cmd, syscall.SIGKILL, nil)
+	proc, err := tether.Start(cmd, syscall.SIGKILL, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &Proc{cmd: cmd, log: log, ended: ended}, nil
+	return &Proc{cmd: cmd, log: log, proc: proc}, nil
 }
 
 // PID is the process's id.
@@ -38,7 +38,7 @@ func (p *Proc) PID() int { return p.cmd.Process.Pid }
 // Running reports whether the process has not ended.
 func (p *Proc) Running() bool {
 	select {
-	case <-p.ended:
+	case <-p.proc.Done():
 		return false
 	default:
 		return true
@@ -46,7 +46,7 @@ func (p *Proc) Running() bool {
 }
 
 // Done is closed when the process has ended.
-func (p *Proc) Done() <-chan error { return p.ended }
+func (p *Proc) Done() <-chan struct{} { return p.proc.Done() }
 
 // Signal sends a signal to the process alone.
 func (p *Proc) Signal(s syscall.Signal) { _ = syscall.Kill(p.PID(), s) }
@@ -57,7 +57,7 @@ func (p *Proc) Kill(s syscall.Signal) {
 		return
 	}
 	p.Signal(s)
-	<-p.ended
+	<-p.proc.Done()
 }
 
 func (p *Proc) signal(s syscall.Signal) {
@@ -69,11 +69,11 @@ func (p *Proc) signal(s syscall.Signal) {
 // stop waits for the process and then ends what is left of its group.
 func (p *Proc) stop(within time.Duration) {
 	select {
-	case <-p.ended:
+	case <-p.proc.Done():
 	case <-time.After(within):
 	}
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
-	<-p.ended
+	<-p.proc.Done()
 }
 
 // tail is the end of the process's log, for an error.

@@ -28,7 +28,7 @@ type daemons struct {
 
 type daemon struct {
 	cmd  *exec.Cmd
-	done <-chan error // how it ended, when it has been waited for
+	proc *tether.Process
 }
 
 func (d *daemons) start(c *Cluster, name string, argv []string, env []string) error {
@@ -36,7 +36,7 @@ func (d *daemons) start(c *Cluster, name string, argv []string, env []string) er
 	defer d.mu.Unlock()
 	if old := d.m[name]; old != nil {
 		select {
-		case <-old.done:
+		case <-old.proc.Done():
 		default:
 			return fmt.Errorf("%s is running", name)
 		}
@@ -55,11 +55,11 @@ func (d *daemons) start(c *Cluster, name string, argv []string, env []string) er
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ended, err := tether.Start(cmd, syscall.SIGKILL, nil) // a killed test leaves nothing behind
+	proc, err := tether.Start(cmd, syscall.SIGKILL, nil) // a killed test leaves nothing behind
 	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	d.m[name] = &daemon{cmd: cmd, done: ended} // how it ended is in its log
+	d.m[name] = &daemon{cmd: cmd, proc: proc} // how it ended is in its log
 	return nil
 }
 
@@ -73,10 +73,10 @@ func (d *daemons) stop(name string, sig syscall.Signal) error {
 	}
 	_ = dm.cmd.Process.Signal(sig) // gone already is as good
 	select {
-	case <-dm.done:
+	case <-dm.proc.Done():
 	case <-time.After(10 * time.Second):
 		_ = dm.cmd.Process.Kill()
-		<-dm.done
+		<-dm.proc.Done()
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ type Member struct {
 	dir    string
 	log    string // path
 	cmd    *exec.Cmd
-	exited <-chan error
+	proc   *tether.Process
 }
 
 // Start runs a cluster of one member, ready to serve, until the test ends. args are further flags of etcd.
@@ -145,7 +145,7 @@ func (m *Member) Start() {
 	m.cmd = exec.Command(m.binary, m.args...)
 	m.cmd.Dir = m.dir
 	m.cmd.Stdout, m.cmd.Stderr = log, log
-	if m.exited, err = tether.Start(m.cmd, syscall.SIGKILL, nil); err != nil { // nothing is left when the test is killed
+	if m.proc, err = tether.Start(m.cmd, syscall.SIGKILL, nil); err != nil { // nothing is left when the test is killed
 		m.t.Fatalf("start etcd: %v", err)
 	}
 }
@@ -153,7 +153,7 @@ func (m *Member) Start() {
 // Kill ends the process with SIGKILL, if it runs, and waits for it.
 func (m *Member) Kill() {
 	_ = m.cmd.Process.Kill() // an error says that it has ended
-	<-m.exited
+	<-m.proc.Done()
 }
 
 // Signal sends the process a signal, SIGSTOP and SIGCONT for instance.

@@ -286,7 +286,7 @@ func TestTheChildDoesNotOutliveTheAgent(t *testing.T) {
 		}
 		p.stdin.Close()
 		select {
-		case <-p.exited:
+		case <-p.Done():
 		case <-time.After(10 * time.Second):
 			t.Error("the child outlives its input")
 			p.end(time.Second)

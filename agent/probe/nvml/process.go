@@ -23,11 +23,10 @@ var (
 
 // A process is one running child. One goroutine at a time talks to it.
 type process struct {
+	*tether.Process
 	cmd      *exec.Cmd
 	stdin    *os.File
-	messages chan message  // closed when the child's output ends
-	exited   chan struct{} // closed when the child is gone
-	status   error         // how it ended; read after exited
+	messages chan message // closed when the child's output ends
 	stderr   *tailWriter
 	kill     func(*os.Process) error
 
@@ -54,7 +53,7 @@ func startProcess(argv, env []string, cgroup *os.File, event func(XIDEvent)) (*p
 		return nil, err
 	}
 	p := &process{
-		cmd: exec.Command(argv[0], argv[1:]...), stdin: stdin, messages: make(chan message, 16), exited: make(chan struct{}),
+		cmd: exec.Command(argv[0], argv[1:]...), stdin: stdin, messages: make(chan message, 16),
 		stderr: &tailWriter{}, answered: map[string]bool{},
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, p.stderr
@@ -64,7 +63,7 @@ func startProcess(argv, env []string, cgroup *os.File, event func(XIDEvent)) (*p
 	if cgroup != nil {
 		p.cmd.SysProcAttr.UseCgroupFD, p.cmd.SysProcAttr.CgroupFD = true, int(cgroup.Fd())
 	}
-	started, err := tether.Start(p.cmd, syscall.SIGKILL, nil)
+	p.Process, err = tether.Start(p.cmd, syscall.SIGKILL, nil)
 	childIn.Close()
 	childOut.Close()
 	if err != nil {
@@ -72,10 +71,6 @@ func startProcess(argv, env []string, cgroup *os.File, event func(XIDEvent)) (*p
 		stdout.Close()
 		return nil, err
 	}
-	go func() {
-		p.status = started.Wait()
-		close(p.exited)
-	}()
 	go p.receive(stdout, event)
 	return p, nil
 }
@@ -98,7 +93,7 @@ func (p *process) receive(stdout *os.File, event func(XIDEvent)) {
 		}
 		select {
 		case p.messages <- m:
-		case <-p.exited:
+		case <-p.Done():
 			return
 		}
 	}
@@ -141,13 +136,13 @@ func (p *process) ask(r request, key string, deadline time.Duration, each func(m
 // died says how the child ended.
 func (p *process) died() error {
 	select {
-	case <-p.exited:
+	case <-p.Done():
 	case <-time.After(time.Second):
 		return fmt.Errorf("%w: its output ended", errDied)
 	}
 	how := "exit status 0"
-	if p.status != nil {
-		how = p.status.Error()
+	if err := p.Wait(); err != nil {
+		how = err.Error()
 	}
 	if p.lastCall != "" {
 		how += " in " + p.lastCall
@@ -170,7 +165,7 @@ func (p *process) end(wait time.Duration) bool {
 		}
 	}
 	select {
-	case <-p.exited:
+	case <-p.Done():
 		return true
 	case <-time.After(wait):
 		return false
@@ -180,7 +175,7 @@ func (p *process) end(wait time.Duration) bool {
 // gone reports whether the child has ended.
 func (p *process) gone() bool {
 	select {
-	case <-p.exited:
+	case <-p.Done():
 		return true
 	default:
 		return false

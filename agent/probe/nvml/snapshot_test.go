@@ -401,7 +401,7 @@ func TestAChildThatDies(t *testing.T) {
 	if err := n.main.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-n.main.exited
+	<-n.main.Done()
 	if snap := n.snapshot(20 * time.Second); !snap.Init.OK || len(snap.GPUs) != 2 || snap.GPUs[1].ECC.Have != checks.Read {
 		t.Errorf("got %+v", snap)
 	}

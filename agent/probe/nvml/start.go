@@ -111,10 +111,10 @@ func (s *Supervisor) retire(p *process, bad bool) {
 	s.log.Error("probe child outlives SIGKILL", "call", call, "pid", p.cmd.Process.Pid, "asked", bad)
 	go func() {
 		select {
-		case <-p.exited:
+		case <-p.Done():
 		case <-time.After(after):
 			s.blockStuck(p)
-			<-p.exited
+			<-p.Done()
 		}
 		s.mu.Lock()
 		delete(s.stuck, p)

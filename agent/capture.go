@@ -157,10 +157,19 @@ func (c Capture) Write(dir string) (map[string]string, error) {
 		}
 		files[name] = append(data, '\n')
 	}
+	refs, err := writeFiles(dir, files)
+	if err != nil {
+		return refs, fmt.Errorf("capture: %w", err)
+	}
+	return refs, nil
+}
+
+// writeFiles writes files into dir and returns the SHA-256 of each that is written, in hex, by name.
+func writeFiles(dir string, files map[string][]byte) (map[string]string, error) {
 	refs := map[string]string{}
 	for name, data := range files {
 		if err := atomicfile.Write(filepath.Join(dir, name), data, 0o600); err != nil {
-			return refs, fmt.Errorf("capture: %w", err)
+			return refs, err
 		}
 		sum := sha256.Sum256(data)
 		refs[name] = hex.EncodeToString(sum[:])

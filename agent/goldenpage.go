@@ -1,11 +1,6 @@
 package agent
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"path/filepath"
-
-	"github.com/assay-gpu/assay/agent/atomicfile"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/golden"
 	"github.com/assay-gpu/assay/golden/report"
@@ -34,13 +29,9 @@ func goldenPage(dir string, read *catalog.GoldenRead) (map[string]string, error)
 	if err != nil {
 		return nil, err
 	}
-	refs := map[string]string{}
+	data := map[string][]byte{}
 	for _, f := range files {
-		if err := atomicfile.Write(filepath.Join(dir, f.Name), f.Data, 0o600); err != nil {
-			return refs, err
-		}
-		h := sha256.Sum256(f.Data)
-		refs[f.Name] = hex.EncodeToString(h[:])
+		data[f.Name] = f.Data
 	}
-	return refs, nil
+	return writeFiles(dir, data)
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/assay-gpu/assay/agent/atomicfile"
 	"github.com/assay-gpu/assay/coordinator"
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/store"
@@ -49,16 +50,7 @@ func (c config) keep(file string, data []byte) error {
 	if err := os.MkdirAll(filepath.Join(c.StateDir, memberDir), 0o700); err != nil {
 		return err
 	}
-	tmp := c.member(file) + ".new"
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, c.member(file))
+	return atomicfile.Write(c.member(file), data, 0o600)
 }
 
 // identify sees to it that this host has a member's certificate for the URL in its config that holds for half its life at least.

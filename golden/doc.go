@@ -49,13 +49,11 @@ func (s Size) Steps(k kernels.Kernel) int { return max(k.Steps/s.divide, 1) }
 // Seeds is how many seeds have embedded goldens: 0 to Seeds-1.
 const Seeds = 64
 
-// KernelDigest names a kernel's code: the first 16 bytes of the SHA-256 of its PTX, in hex.
-func KernelDigest(k kernels.Kernel) string {
-	h := sha256.Sum256([]byte(k.Source()))
-	return hex.EncodeToString(h[:16])
-}
+// KernelDigest names a kernel's code by its PTX, as the gate's record does.
+func KernelDigest(k kernels.Kernel) string { return cubin.Digest([]byte(k.Source())) }
 
-// SuiteDigest names what a suite runs: the PTX and machine code of its kernels and copies, in order, the sizes, and the goldens of every seed.
+// SuiteDigest names what a suite runs: the PTX and machine code of its kernels and copies, in order, the sizes, and the goldens
+// of every seed.
 func SuiteDigest(s Suite, size Size) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %d %d\n", s.Name, size.Name, size.Threads, size.divide)

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -146,20 +144,14 @@ func gateText(m corpus.Manifest) string {
 func corporaIn(dirs []string) ([]string, error) {
 	var out []string
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
-			out = append(out, dir)
-			continue
-		}
-		found, err := filepath.Glob(filepath.Join(dir, "*", "manifest.json"))
+		found, err := corpus.In(dir)
 		if err != nil {
 			return nil, err
 		}
 		if len(found) == 0 {
 			return nil, fmt.Errorf("%s: no corpus, and none in it", dir)
 		}
-		for _, f := range found {
-			out = append(out, filepath.Dir(f))
-		}
+		out = append(out, found...)
 	}
 	return out, nil
 }

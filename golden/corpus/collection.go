@@ -111,28 +111,36 @@ func (l *Collection) Block(id string, seed, steps int) ([]uint32, error) {
 
 func dayNumber(day time.Time) int64 { return day.UTC().Unix() / (24 * 3600) }
 
-// OfTheDay picks one of the corpora in a folder: each day the next. Empty: there is none.
+// In gives the corpora that a path names, in order of their names: itself, or those in it.
+func In(dir string) ([]string, error) {
+	if isCorpus(dir) {
+		return []string{dir}, nil
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*", manifestFile))
+	for i, f := range found {
+		found[i] = filepath.Dir(f)
+	}
+	return found, err
+}
+
+// OfTheDay picks one of the corpora that a path names: each day the next. Empty: there is none.
 func OfTheDay(dir string, day time.Time) (string, error) {
-	found, err := filepath.Glob(filepath.Join(dir, "*", manifestFile)) // in order of their names
+	found, err := In(dir)
 	if err != nil || len(found) == 0 {
 		return "", err
 	}
-	return filepath.Dir(found[int(dayNumber(day))%len(found)]), nil
+	return found[int(dayNumber(day))%len(found)], nil
 }
 
 // Today puts together what a folder of corpora gives for a day: the programs that are kept in it, and one of its corpora, each day
 // the next; or the corpus in dir itself, with what is kept beside it.
 func Today(dir string, day time.Time) (*Collection, error) {
-	from := dir
-	if !isCorpus(dir) {
-		var err error
-		if from, err = OfTheDay(dir, day); err != nil {
-			return nil, err
-		}
+	from, err := OfTheDay(dir, day)
+	if err != nil {
+		return nil, err
 	}
 	var c *Corpus
 	if from != "" {
-		var err error
 		if c, err = Load(from); err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -105,16 +104,12 @@ func (c *Coordinator) IssueOperator(ctx context.Context, by string, ask wire.Ope
 	if err != nil {
 		return wire.Enrolled{}, err
 	}
-	role, err := authority.ParseRole(cmp.Or(ask.Role, string(authority.RoleOperator)))
-	if err != nil {
-		return wire.Enrolled{}, err
-	}
-	cert, err := l.auth.SignOperator(ask.CSR, ask.Name, role, ttl)
+	cert, err := l.auth.SignOperator(ask.CSR, ask.Name, authority.Role(ask.Role), ttl)
 	if err != nil {
 		return wire.Enrolled{}, err
 	}
 	err = l.do(ctx, func(t *tx) error {
-		t.record(wire.HistoryEntry{Event: "operator name=" + ask.Name + " role=" + string(role) + " ttl=" + ttl.String(), By: by})
+		t.record(wire.HistoryEntry{Event: "operator name=" + ask.Name + " role=" + ask.Role + " ttl=" + ttl.String(), By: by})
 		return nil
 	})
 	return wire.Enrolled{Certificate: cert, CA: l.auth.CertPEM(), URLs: c.cfg.urls()}, err

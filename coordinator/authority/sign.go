@@ -93,11 +93,10 @@ func (a *Authority) SignNode(csrPEM []byte, node string, ttl time.Duration) (cer
 
 // SignOperator turns a person's certificate request into a client certificate that carries the person's role.
 func (a *Authority) SignOperator(csrPEM []byte, name string, role Role, ttl time.Duration) (cert []byte, err error) {
-	unit, ok := roleUnits[role]
-	if !ok {
-		return nil, &RequestError{fmt.Sprintf("%.40q is no role: viewer, operator and admin are", role)}
+	if _, err := ParseRole(string(role)); err != nil {
+		return nil, err
 	}
-	return a.signClient(csrPEM, Operator, unit, name, ttl)
+	return a.signClient(csrPEM, Operator, roleUnits[role], name, ttl)
 }
 
 func (a *Authority) signClient(csrPEM []byte, kind Kind, unit, name string, ttl time.Duration) ([]byte, error) {

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
 // pageMost bounds the limit of one page.
 const pageMost = 10_000
-
-// ContinueHeader carries what to say as continue to get the next page. The last page has none.
-const ContinueHeader = "Assay-Continue"
 
 // listed answers a list: whole and in its own order, or, with limit in the query, that many items after the one that continue
 // names, by their keys. Keys are unique, so that a page neither repeats nor leaves out what was there all the time, whatever
@@ -52,7 +51,7 @@ func listed[T any](c call, all []T, err error, key func(T) string) (any, error) 
 	if len(all) > limit {
 		all = all[:limit]
 		next := base64.RawURLEncoding.EncodeToString([]byte(key(all[limit-1])))
-		c.w.Header().Set(ContinueHeader, next)
+		c.w.Header().Set(wire.ContinueHeader, next)
 		q.Set("continue", next)
 		c.w.Header().Set("Link", "<"+c.r.URL.Path+"?"+q.Encode()+`>; rel="next"`)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/authority"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -32,7 +31,7 @@ func TestPages(t *testing.T) {
 			names = append(names, n.Name)
 		}
 		sizes = append(sizes, len(ns))
-		next = h.Get(api.ContinueHeader)
+		next = h.Get(wire.ContinueHeader)
 		if (next == "") != (h.Get("Link") == "") {
 			t.Errorf("continue %q, link %q", next, h.Get("Link"))
 		}

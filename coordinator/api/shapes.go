@@ -23,7 +23,7 @@ type shape struct {
 type param struct{ name, kind, text string }
 
 var (
-	pages   = []param{{"limit", "integer", "items of one page, 1 to 10000, by their keys; absent: the whole list"}, {"continue", "string", "the header Assay-Continue of the page before"}}
+	pages   = []param{{"limit", "integer", "items of one page, 1 to 10000, by their keys; absent: the whole list"}, {"continue", "string", "the header " + wire.ContinueHeader + " of the page before"}}
 	reading = append([]param{{"open", "boolean", "the open ones only"}}, pages...)
 )
 

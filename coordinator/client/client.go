@@ -203,7 +203,7 @@ func list[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 			return nil, err
 		}
 		all = append(all, items...)
-		next := h.Get("Assay-Continue")
+		next := h.Get(wire.ContinueHeader)
 		if next == "" {
 			return all, nil
 		}

@@ -40,6 +40,9 @@ const (
 	PathAudit     = "/v1/audit"           // GET → Audit: whether the history that is stored is what was written
 )
 
+// ContinueHeader carries what to say as continue to get the next page of a list. The last page has none.
+const ContinueHeader = "Assay-Continue"
+
 // A Heartbeat says the agent lives. It stays in memory: nothing is written for it.
 type Heartbeat struct {
 	Node           string   `json:"node"`

@@ -32,7 +32,8 @@ const teardown = 45
 // The root is the finding that decides as Worst does, then the severest action, then the earliest. For XIDs of a GPU on
 // which the driver states its own verdict (XID 154, recovery action), that verdict's action counts, not that of their
 // text or number. A log line that names another XID as its cause is Secondary even when that one is not among fs, unless it
-// is a fault itself: nothing else would ask for what it does. The Incident is the same for the same findings in any order, and stays the same when later findings join.
+// is a fault itself: nothing else would ask for what it does. The Incident is the same for the same findings in any order, and
+// stays the same when later findings join.
 //
 // Group what is reported together: a Secondary finding counts for nothing without its root.
 func GroupIncidents(fs []Finding, gap, cause time.Duration) []Finding {

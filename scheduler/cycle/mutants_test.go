@@ -36,4 +36,4 @@ var mutants = []byhand.Mutant{
 func TestMutantsAreSaid(t *testing.T) { byhand.Said(t, "..", mutants) }
 
 // TestMutants runs the tests of one package against each mutant.
-func TestMutants(t *testing.T) { byhand.Run(t, "..", mutants) }
+func TestMutants(t *testing.T) { byhand.Run(t, "..", mutants, "-short") }

@@ -134,7 +134,11 @@ func (c *Cluster) log(name string) string {
 // tails are the ends of the logs, for a failed test.
 func (c *Cluster) tails() string {
 	var b strings.Builder
-	for _, name := range append([]string{"munged", "slurmctld"}, c.slurmdLogs()...) {
+	names := append([]string{"munged", "slurmctld"}, c.slurmdLogs()...)
+	if c.opts.Accounting {
+		names = append(names, "slurmdbd")
+	}
+	for _, name := range names {
 		lines := strings.Split(strings.TrimSpace(c.log(name)), "\n")
 		n := 8
 		if name == "slurmctld" {

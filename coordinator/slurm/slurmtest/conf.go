@@ -82,6 +82,12 @@ func (c *Cluster) slurmConf() (string, error) {
 	if c.opts.GPUs > 0 {
 		v["GresTypes"] = "gpu"
 	}
+	if c.opts.Accounting {
+		_, dbd := c.accountingPorts()
+		v["AccountingStorageType"], v["AccountingStorageHost"], v["AccountingStoragePort"] = "accounting_storage/slurmdbd", "127.0.0.1", strconv.Itoa(dbd)
+		v["AccountingStoragePass"] = c.path("munge.sock") // with munge this is what it names
+		v["AccountingStorageTRES"] = "gres/gpu"
+	}
 	if c.opts.Leaf > 0 {
 		v["TopologyPlugin"] = "topology/tree"
 	}
@@ -109,7 +115,11 @@ func (c *Cluster) slurmConf() (string, error) {
 	for i, n := range c.Nodes {
 		lines = append(lines, fmt.Sprintf("NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=8 RealMemory=1000%s", n, host, c.ports[1+i], gres))
 	}
-	lines = append(lines, "PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP")
+	partitions := c.opts.Partitions
+	if len(partitions) == 0 {
+		partitions = []string{"PartitionName=gpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP"}
+	}
+	lines = append(lines, partitions...)
 	return strings.Join(lines, "\n") + "\n", nil
 }
 

@@ -20,7 +20,8 @@ import (
 // mark is the variable that all processes of a cluster carry.
 const mark = "ASSAY_SLURMTEST"
 
-// daemons are the running children, by name: munged, slurmctld, and slurmd under its node's name.
+// daemons are the running children, by name: munged, slurmctld, slurmd under its node's name, and with accounting slurmdbd
+// and mariadbd.
 type daemons struct {
 	mu sync.Mutex
 	m  map[string]*daemon
@@ -81,7 +82,7 @@ func (d *daemons) stop(name string, sig syscall.Signal) error {
 	return nil
 }
 
-// stopAll ends the nodes first, all at once, then the controller, then munge.
+// stopAll ends the nodes first, all at once, then the controller, then what it stood on.
 func (d *daemons) stopAll(c *Cluster) {
 	d.mu.Lock()
 	names := slices.Collect(maps.Keys(d.m))
@@ -93,7 +94,7 @@ func (d *daemons) stopAll(c *Cluster) {
 		}
 	}
 	wg.Wait()
-	for _, n := range []string{"slurmctld", "munged"} {
+	for _, n := range []string{"slurmctld", "slurmdbd", "mariadbd", "munged"} {
 		if slices.Contains(names, n) {
 			_ = d.stop(n, syscall.SIGTERM)
 		}

@@ -68,6 +68,10 @@ type Options struct {
 	// RebootProgram replaces all that: an absolute path, or "none".
 	RebootProgram string
 
+	// Accounting runs a slurmdbd over a MariaDB of its own: accounts, fair share, QOS. It takes some ten seconds more.
+	Accounting bool
+	Partitions []string // lines of slurm.conf in place of ours, which is one partition "gpu" of all nodes
+
 	SchedulerParameters string                     // added to ours, such as "nohold_on_prolog_fail"
 	Conf                map[string]string          // slurm.conf keys that replace or join ours; "" removes one
 	Env                 func(node string) []string // added to a slurmd's environment
@@ -164,7 +168,7 @@ func (o Options) withDefaults() Options {
 
 func (c *Cluster) start() error {
 	var err error
-	if c.ports, err = freePorts(1 + c.opts.Nodes); err != nil {
+	if c.ports, err = freePorts(1 + c.opts.Nodes + 2); err != nil { // the last two are for accounting
 		return err
 	}
 	if err := c.layout(); err != nil {
@@ -175,6 +179,11 @@ func (c *Cluster) start() error {
 	}
 	if err := until(10*time.Second, func() error { _, err := os.Stat(c.path("munge.sock")); return err }); err != nil {
 		return fmt.Errorf("munged made no socket: %w", err)
+	}
+	if c.opts.Accounting {
+		if err := c.startAccounting(); err != nil {
+			return err
+		}
 	}
 	if err := c.startController(); err != nil {
 		return err

@@ -35,29 +35,26 @@ func ReadNodes(r io.Reader) ([]Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the header of the node file: %w", err)
 	}
-	c := columns{}
-	for i, name := range header {
-		c[strings.TrimSpace(name)] = i
-	}
-	if !c.has("sn", "gpu", "model") {
-		return nil, fmt.Errorf("a node file has the columns sn, gpu and model; this one has %s", strings.Join(header, ","))
+	c := columnsOf(header)
+	if missing := c.lacks([]string{"sn", "gpu", "model"}); len(missing) > 0 {
+		return nil, fmt.Errorf("a node file has the columns sn, gpu and model; this one has %s: missing %s", strings.Join(header, ","), strings.Join(missing, ","))
 	}
 	var nodes []Node
-	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			break
+	t := &Trace{}
+	err = each(rows, c, t, func(r *record) {
+		n := Node{Name: strings.ReplaceAll(r.text("sn"), "-node-", ""), GPUs: int(r.number("gpu", 0, maxGPUs)), Model: r.text("model")}
+		if n.Name == "" {
+			r.bad("sn is empty")
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read the node file: %w", err)
+		if r.wrong == "" && n.GPUs > 0 {
+			nodes = append(nodes, n)
 		}
-		gpus, ok := c.number(row, "gpu")
-		if !ok || gpus < 0 || gpus > topo.MaxGPUs {
-			return nil, fmt.Errorf("read the node file: node %s has %q GPUs", c.text(row, "sn"), c.text(row, "gpu"))
-		}
-		if gpus > 0 {
-			nodes = append(nodes, Node{Name: strings.ReplaceAll(c.text(row, "sn"), "-node-", ""), GPUs: int(gpus), Model: c.text(row, "model")})
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the node file: %w", err)
+	}
+	if len(t.Faults) > 0 { // a fleet is whole or it is another fleet
+		return nil, fmt.Errorf("read the node file: %s", t.Faults[0])
 	}
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("the node file has no node with a GPU")

@@ -16,9 +16,10 @@ type Filling struct {
 	Placed    int            `json:"placed"`
 	Refused   int            `json:"refused"`
 	Skipped   map[string]int `json:"skipped"`
-	Asked     float64        `json:"asked"`         // GPUs, over those there are
-	Allocated float64        `json:"allocated"`     // GPUs, over those there are
-	First     float64        `json:"first_refusal"` // GPUs allocated when a job was first refused, over those there are
+	Faults    []Fault        `json:"unreadable,omitempty"` // the first lines that could not be read
+	Asked     float64        `json:"asked"`                // GPUs, over those there are
+	Allocated float64        `json:"allocated"`            // GPUs, over those there are
+	First     float64        `json:"first_refusal"`        // GPUs allocated when a job was first refused, over those there are
 	Steps     []Step         `json:"steps"`
 }
 
@@ -42,7 +43,7 @@ func Fill(t *Trace, o Options) (*Filling, error) {
 		c.certify(int32(i), uint64(i+1), 0, 365*86400)
 	}
 	r := run{c: c, within: map[string]*scheduler.NodeSet{}}
-	f := &Filling{Nodes: len(o.Nodes), GPUs: c.gpus, Jobs: len(t.Jobs), Skipped: t.Skipped, First: -1}
+	f := &Filling{Nodes: len(o.Nodes), GPUs: c.gpus, Jobs: len(t.Jobs), Skipped: t.Skipped, Faults: t.Faults, First: -1}
 	asked, given := 0.0, 0.0
 	for i := range t.Jobs {
 		j := &t.Jobs[i]

@@ -9,42 +9,35 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/assay-gpu/assay/scheduler/topo"
 )
 
 // alibaba reads a task file of cluster-trace-gpu-v2023: one task on one node. Tasks without GPUs are left out, and those
 // still pending when it was recorded. The multigpu files have no times: they are an order to fill a fleet in.
 func alibaba(rows *csv.Reader, c columns) (*Trace, error) {
 	t := &Trace{FillOrder: !c.has("creation_time")}
-	err := each(rows, t, func(row []string) error {
-		gpus, ok := c.number(row, "num_gpu")
-		milli, ok2 := c.number(row, "gpu_milli")
-		if !ok || !ok2 || gpus < 0 || gpus > 32 || milli < 0 {
-			t.skip(unreadable)
-			return nil
-		}
-		if gpus == 0 || milli == 0 {
-			t.skip(noGPU)
-			return nil
-		}
-		j := Job{Nodes: 1, GPUs: int(gpus), Account: strings.ToLower(c.text(row, "qos"))}
+	err := each(rows, c, t, func(r *record) {
+		gpus, milli := r.number("num_gpu", 0, maxGPUs), r.number("gpu_milli", 0, 1000)
+		j := Job{Nodes: 1, GPUs: int(gpus), Account: strings.ToLower(r.text("qos"))}
 		if gpus == 1 && milli < 1000 {
 			j.GPUs, j.Share = 0, int(milli+9)/10
 		}
-		if s := c.text(row, "gpu_spec"); s != "" {
+		if s := r.text("gpu_spec"); s != "" {
 			j.Models = strings.Split(s, "|")
 		}
+		ran := true
 		if !t.FillOrder {
-			created, ok := c.number(row, "creation_time")
-			scheduled, ran := c.number(row, "scheduled_time")
-			deleted, ended := c.number(row, "deletion_time")
-			if !ok || !ran || !ended {
-				t.skip(neverRan)
-				return nil
+			j.Submit = r.number("creation_time", 0, numberMost)
+			scheduled, started := r.maybe("scheduled_time")
+			deleted, ended := r.maybe("deletion_time")
+			ran = started && ended
+			if ran && deleted < scheduled {
+				r.bad("deleted at %d, before it was scheduled at %d", deleted, scheduled)
 			}
-			j.Submit, j.Run = created, max(1, deleted-scheduled)
+			j.Run = max(1, deleted-scheduled)
 		}
-		t.Jobs = append(t.Jobs, j)
-		return nil
+		t.take(r, j, gpus == 0 || milli == 0, ran)
 	})
 	if err != nil {
 		return nil, err
@@ -52,14 +45,33 @@ func alibaba(rows *csv.Reader, c columns) (*Trace, error) {
 	return t.finish()
 }
 
-// gang splits so many GPUs over so many nodes; false when that cannot be.
-func (j *Job) gang(nodes, gpus int64) bool {
-	if nodes < 1 || gpus < 1 || nodes > 1<<20 || gpus > 1<<23 || (gpus+nodes-1)/nodes > 32 {
-		return false
+// maxGPUs is the most GPUs of one node.
+const maxGPUs = topo.MaxGPUs
+
+// take takes in a job that could be read, has GPUs and ran.
+func (t *Trace) take(r *record, j Job, none, ran bool) {
+	switch {
+	case r.wrong != "":
+	case none:
+		t.skip(noGPU)
+	case !ran:
+		t.skip(neverRan)
+	default:
+		t.Jobs = append(t.Jobs, j)
+	}
+}
+
+// gang splits so many GPUs over so many nodes, or says why that cannot be.
+func (j *Job) gang(nodes, gpus int64) string {
+	if nodes < 1 || nodes > maxNodes || gpus < 1 || (gpus+nodes-1)/nodes > maxGPUs {
+		return fmt.Sprintf("%d GPUs on %d nodes: a node has at most %d", gpus, nodes, maxGPUs)
 	}
 	j.Nodes, j.GPUs = int(nodes), int((gpus+nodes-1)/nodes)
-	return true
+	return ""
 }
+
+// maxNodes is the most nodes of a job.
+const maxNodes = 1 << 20
 
 // acme reads trace_seren.csv and trace_kalos.csv of InternLM/AcmeTrace.
 func acme(rows *csv.Reader, c columns) (*Trace, error) { return timed(rows, c, "queue") }
@@ -70,37 +82,41 @@ func helios(rows *csv.Reader, c columns) (*Trace, error) { return timed(rows, c,
 // timed reads what Acme and Helios have in common: nodes and GPUs in all, and times as people write them.
 func timed(rows *csv.Reader, c columns, account string) (*Trace, error) {
 	t := &Trace{}
-	err := each(rows, t, func(row []string) error {
-		nodes, ok := c.number(row, "node_num")
-		gpus, ok2 := c.number(row, "gpu_num")
-		if !ok || !ok2 {
-			t.skip(unreadable)
-			return nil
+	err := each(rows, c, t, func(r *record) {
+		nodes, gpus := r.number("node_num", 0, maxNodes), r.number("gpu_num", 0, numberMost)
+		j := Job{User: r.text("user"), Account: r.text(account)}
+		submit, ok := r.stamp("submit_time")
+		if !ok {
+			r.bad("submit_time is empty")
 		}
-		if gpus == 0 {
-			t.skip(noGPU)
-			return nil
-		}
-		j := Job{User: c.text(row, "user"), Account: c.text(row, account)}
-		submit, ok := c.stamp(row, "submit_time")
-		start, ran := c.stamp(row, "start_time")
-		end, ended := c.stamp(row, "end_time")
-		switch {
-		case !ok || !j.gang(max(1, nodes), gpus):
-			t.skip(unreadable)
-			return nil
-		case !ran || !ended || end < start:
-			t.skip(neverRan)
-			return nil
+		start, ran := r.stamp("start_time")
+		end, ended := r.stamp("end_time")
+		if gpus > 0 {
+			if why := j.gang(max(1, nodes), gpus); why != "" {
+				r.bad("%s", why)
+			}
 		}
 		j.Submit, j.Run = submit, max(1, end-start)
-		t.Jobs = append(t.Jobs, j)
-		return nil
+		t.take(r, j, gpus == 0, ran && ended && end >= start)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return t.finish()
+}
+
+// A phillyJob is one job of cluster_job_log.
+type phillyJob struct {
+	VC        string `json:"vc"`
+	User      string `json:"user"`
+	Submitted string `json:"submitted_time"`
+	Attempts  []struct {
+		Start  string `json:"start_time"`
+		End    string `json:"end_time"`
+		Detail []struct {
+			GPUs []string `json:"gpus"`
+		} `json:"detail"`
+	} `json:"attempts"`
 }
 
 // philly reads cluster_job_log of msr-fiddle/philly-traces: a JSON list. A job's nodes are those of its first attempt, its
@@ -115,26 +131,15 @@ func philly(r io.Reader) (*Trace, error) {
 		return x.Unix(), err == nil
 	}
 	t := &Trace{}
-	for d.More() {
-		var x struct {
-			VC        string `json:"vc"`
-			User      string `json:"user"`
-			Submitted string `json:"submitted_time"`
-			Attempts  []struct {
-				Start  string `json:"start_time"`
-				End    string `json:"end_time"`
-				Detail []struct {
-					GPUs []string `json:"gpus"`
-				} `json:"detail"`
-			} `json:"attempts"`
-		}
+	for at := 1; d.More(); at++ {
+		var x phillyJob
 		if err := d.Decode(&x); err != nil {
-			return nil, fmt.Errorf("read a Philly log, job %d: %w", len(t.Jobs)+1, err)
+			return nil, fmt.Errorf("read a Philly log, job %d, byte %d: %w", at, d.InputOffset(), err)
 		}
 		j := Job{User: x.User, Account: x.VC}
 		submit, ok := stamp(x.Submitted)
 		if !ok {
-			t.skip(unreadable)
+			t.fault(0, fmt.Sprintf("job %d of the list: submitted_time %q is no time", at, x.Submitted))
 			continue
 		}
 		gpus := 0
@@ -157,8 +162,9 @@ func philly(r io.Reader) (*Trace, error) {
 		case gpus == 0:
 			t.skip(noGPU)
 			continue
-		case !j.gang(int64(len(x.Attempts[0].Detail)), int64(gpus)):
-			t.skip(unreadable)
+		}
+		if why := j.gang(int64(len(x.Attempts[0].Detail)), int64(gpus)); why != "" {
+			t.fault(0, fmt.Sprintf("job %d of the list: %s", at, why))
 			continue
 		}
 		j.Submit = submit
@@ -176,40 +182,20 @@ func swf(r io.Reader) (*Trace, error) {
 	t := &Trace{}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for at := 1; lines.Scan(); at++ {
 		f := strings.Fields(lines.Text())
 		if len(f) == 0 || strings.HasPrefix(f[0], ";") {
 			continue
 		}
-		if len(f) != swfColumns {
-			t.skip(unreadable)
-			continue
-		}
-		var n [swfColumns]int64
-		bad := false
-		for i := range n {
-			x, err := strconv.ParseFloat(f[i], 64)
-			bad = bad || err != nil || x < -1e15 || x > 1e15
-			n[i] = int64(x)
-		}
-		// By the standard's order: 2 submit, 4 run, 5 processors given, 8 asked, 9 time asked, 12 user, 13 group.
-		procs := n[7]
-		if procs < 1 {
-			procs = n[4]
-		}
-		j := Job{Submit: n[1], Run: n[3], Limit: max(0, n[8]), User: "u" + f[11], Account: "g" + f[12]}
+		j, what, ran := swfJob(f)
 		switch {
-		case bad || procs < 1:
-			t.skip(unreadable)
-			continue
-		case j.Run < 1:
+		case what != "":
+			t.fault(at, what)
+		case !ran:
 			t.skip(neverRan)
-			continue
-		case !j.gang((procs+7)/8, procs):
-			t.skip(unreadable)
-			continue
+		default:
+			t.Jobs = append(t.Jobs, j)
 		}
-		t.Jobs = append(t.Jobs, j)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read an SWF log: %w", err)
@@ -217,27 +203,52 @@ func swf(r io.Reader) (*Trace, error) {
 	return t.finish()
 }
 
+// swfJob reads one line; what is wrong with it, and whether the job ran.
+func swfJob(f []string) (j Job, what string, ran bool) {
+	if len(f) != swfColumns {
+		return j, fmt.Sprintf("%d numbers: a line has %d", len(f), swfColumns), false
+	}
+	var n [swfColumns]int64
+	for i := range n {
+		x, err := strconv.ParseFloat(f[i], 64)
+		if err != nil || !(x >= -numberMost && x <= numberMost) {
+			return j, fmt.Sprintf("column %d, %q, is no number", i+1, f[i]), false
+		}
+		n[i] = int64(x)
+	}
+	// By the standard's order: 2 submit, 4 run, 5 processors given, 8 asked, 9 time asked, 12 user, 13 group.
+	procs := n[7]
+	if procs < 1 {
+		procs = n[4]
+	}
+	j = Job{Submit: n[1], Run: n[3], Limit: max(0, n[8]), User: "u" + f[11], Account: "g" + f[12]}
+	if procs < 1 {
+		return j, "no processors, neither given (column 5) nor asked (column 8)", false
+	}
+	return j, j.gang((procs+7)/8, procs), j.Run >= 1
+}
+
 // ownHeader is this package's own form.
 const ownHeader = "user,account,submit,run,limit,nodes,gpus,share,models"
 
 func own(rows *csv.Reader, c columns) (*Trace, error) {
 	t := &Trace{}
-	err := each(rows, t, func(row []string) error {
-		j := Job{User: c.text(row, "user"), Account: c.text(row, "account")}
-		var n [6]int64
-		for i, name := range []string{"submit", "run", "limit", "nodes", "gpus", "share"} {
-			n[i], _ = c.number(row, name)
+	err := each(rows, c, t, func(r *record) {
+		j := Job{User: r.text("user"), Account: r.text("account"), Submit: r.number("submit", 0, numberMost), Run: r.number("run", 1, numberMost),
+			Nodes: int(r.number("nodes", 1, maxNodes)), GPUs: int(r.number("gpus", 0, maxGPUs))}
+		if j.Limit, _ = r.maybe("limit"); j.Limit < 0 {
+			r.bad("limit is %d", j.Limit)
 		}
-		j.Submit, j.Run, j.Limit, j.Nodes, j.GPUs, j.Share = n[0], n[1], n[2], int(n[3]), int(n[4]), int(n[5])
-		if s := c.text(row, "models"); s != "" {
+		if r.text("share") != "" {
+			j.Share = int(r.number("share", 0, 100))
+		}
+		if (j.GPUs == 0) == (j.Share == 0) {
+			r.bad("%d GPUs and a share of %d: want one of the two", j.GPUs, j.Share)
+		}
+		if s := r.text("models"); s != "" {
 			j.Models = strings.Split(s, "|")
 		}
-		if j.Submit < 0 || j.Run < 1 || j.Nodes < 1 || j.Nodes > 1<<20 || j.GPUs < 0 || j.GPUs > 32 || j.Share < 0 || j.Share > 100 || (j.GPUs == 0) == (j.Share == 0) {
-			t.skip(unreadable)
-			return nil
-		}
-		t.Jobs = append(t.Jobs, j)
-		return nil
+		t.take(r, j, false, true)
 	})
 	if err != nil {
 		return nil, err

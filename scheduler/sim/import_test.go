@@ -69,6 +69,68 @@ func TestImporters(t *testing.T) {
 	}
 }
 
+// What is wrong with a file is said with its line, and what is right in it is taken.
+func TestFaultsAreNamed(t *testing.T) {
+	helios, _, _ := strings.Cut(heliosText, "8,uA")
+	for _, x := range []struct {
+		name, text string
+		jobs       int
+		want       []string
+	}{
+		{"Alibaba", alibabaText + "p5,6000,12288,1,1000,,LS,Running,70,80\np6,1,1,1,1000,,LS,Running,70,80,90\n", 2, []string{
+			`line 6: num_gpu "x" is no number`, "line 7: 10 columns, the header has 11", "line 8: deleted at 80, before it was scheduled at 90"}},
+		{"Helios", helios + "8,uA,vcB,100,4,1,C,2020-04-01 00:00:00,2020-04-01 00:10:00,2020-04-01 02:10:00,7200,600\n" +
+			"9,uA,vcB,8,4,1,C,soon,2020-04-01 00:10:00,2020-04-01 02:10:00,7200,600\n10,uA,vcB,8,4,,C,,,,,\n\"11\n", 1, []string{
+			"line 3: 100 GPUs on 1 nodes: a node has at most 32", `line 4: submit_time "soon" is no time`, "line 5: node_num is empty", `line 6: extraneous or missing " in quoted-field`}},
+		{"Philly", `[{"submitted_time": "2017-10-09 07:01:55", "attempts": [{"start_time": "2017-10-09 07:02:05", "end_time": "2017-10-09 07:12:05", "detail": [{"gpus": ["g"]}]}]},
+			{"submitted_time": null}]`, 1, []string{`job 2 of the list: submitted_time "" is no time`}},
+		{"SWF", swfText + "5 90 0 thirty 4 -1 -1 -1 -1 -1 1 5 4 -1 1 -1 -1 -1\n6 90 0 30 0 -1 -1 -1 -1 -1 1 5 4 -1 1 -1 -1 -1\n", 2, []string{
+			"line 5: 4 numbers: a line has 18", `line 6: column 4, "thirty", is no number`, "line 7: no processors, neither given (column 5) nor asked (column 8)"}},
+		{"our own", "submit,run,nodes,gpus,share\n0,5,1,8,\n0,0,1,8,\n0,5,1,8,50\n0,5,1,,\n", 1, []string{
+			"line 3: run is 0: want 1 to 1000000000000000", "line 4: 8 GPUs and a share of 50: want one of the two", "line 5: gpus is empty"}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			got, err := Read(strings.NewReader(x.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var faults []string
+			for _, f := range got.Faults {
+				faults = append(faults, f.String())
+			}
+			if len(got.Jobs) != x.jobs || !reflect.DeepEqual(faults, x.want) || got.Skipped[unreadable] != len(x.want) {
+				t.Errorf("%d jobs, want %d\n%s", len(got.Jobs), x.jobs, strings.Join(faults, "\n"))
+			}
+		})
+	}
+}
+
+// A table that lacks a column is refused with the column's name, and one without a good line with the first bad ones.
+func TestWhatATraceLacksIsSaid(t *testing.T) {
+	for _, x := range []struct{ text, want string }{
+		{strings.Replace(serenText, "node_num", "nodes", 1), "line 1: a log of Acme's needs the columns node_num,gpu_num,submit_time,start_time,end_time,user,queue; missing: node_num"},
+		{strings.Replace(heliosText, ",start_time,end_time", ",began,ended", 1), "line 1: a log of Helios needs the columns node_num,gpu_num,submit_time,start_time,end_time,user,vc; missing: start_time,end_time"},
+		{strings.Replace(alibabaText, "deletion_time", "deleted", 1), "line 1: a task file of Alibaba's with times needs the columns num_gpu,gpu_milli,creation_time,scheduled_time,deletion_time; missing: deletion_time"},
+		{"submit,run,nodes,gpus\n1,x,1,8\n", `the trace has no job that could run; line 2: run "x" is no number`},
+		{"submit,run,nodes,gpus\n" + strings.Repeat("1,1,0,8\n", 7), "; line 6: nodes is 0: want 1 to 1048576; and 2 more"},
+		{"[{},\n 5]", "read a Philly log, job 2, byte 7: json: cannot unmarshal number into Go value of type sim.phillyJob"},
+		{"a,b\n1,2\n", "no trace that is known has the columns a,b"},
+	} {
+		if _, err := Read(strings.NewReader(x.text)); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%v\nwant %s", err, x.want)
+		}
+	}
+	for _, x := range []struct{ text, want string }{
+		{"sn,cpu_milli,gpu\na,1,8\n", "missing model"},
+		{"sn,gpu,model\na,8,G1\nb,eight,G1\n", `read the node file: line 3: gpu "eight" is no number`},
+		{"sn,gpu,model\na,64,G1\n", "line 2: gpu is 64: want 0 to 32"},
+	} {
+		if _, err := ReadNodes(strings.NewReader(x.text)); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%v\nwant %s", err, x.want)
+		}
+	}
+}
+
 func TestOwnFormComesBack(t *testing.T) {
 	a := gangs(t)
 	var b strings.Builder

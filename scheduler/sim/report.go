@@ -22,9 +22,7 @@ func WriteTable(w io.Writer, runs []*Result) error {
 	b := bufio.NewWriter(w)
 	first := runs[0]
 	fmt.Fprintf(b, "%d jobs on %d nodes with %d GPUs, arriving over %s\n", first.Jobs-first.Impossible, first.Nodes, first.GPUs, span(first.Window))
-	for _, why := range sorted(first.Skipped) {
-		fmt.Fprintf(b, "left out: %d, %s\n", first.Skipped[why], why)
-	}
+	writeLeftOut(b, first.Skipped, first.Unreadable)
 	if first.Impossible > 0 {
 		fmt.Fprintf(b, "left out: %d, larger than the fleet\n", first.Impossible)
 	}
@@ -50,7 +48,11 @@ func WriteTable(w io.Writer, runs []*Result) error {
 	row("nodes sent to repair", func(x *Result) string { return fmt.Sprint(x.Faults) })
 	row("stopped by a screen", func(x *Result) string { return fmt.Sprint(x.ScreenedOut) })
 	row("restarts", func(x *Result) string { return fmt.Sprint(x.Restarts) })
-	row("leaves over the bound", func(x *Result) string { return fmt.Sprintf("%.3f", x.Leaves) })
+	row("free GPUs on partly used nodes", func(x *Result) string { return percent(x.Split) })
+	if first.Gangs > 0 {
+		row("leaves, over fewest on an empty fleet", func(x *Result) string { return fmt.Sprintf("%.3f", x.Leaves) })
+		row("leaves, over fewest among nodes then free", func(x *Result) string { return fmt.Sprintf("%.3f", x.Reachable) })
+	}
 	row("last end", func(x *Result) string { return span(x.Makespan) })
 	row("bounded slowdown, mean", func(x *Result) string { return fmt.Sprintf("%.2f", x.All.Slowdown) })
 	for _, c := range classes {
@@ -66,6 +68,19 @@ func WriteTable(w io.Writer, runs []*Result) error {
 		return err
 	}
 	return b.Flush()
+}
+
+// writeLeftOut says what of a trace was left out, and of its first faults where and what they are.
+func writeLeftOut(b io.Writer, skipped map[string]int, faults []Fault) {
+	for _, why := range sorted(skipped) {
+		fmt.Fprintf(b, "left out: %d, %s\n", skipped[why], why)
+	}
+	for _, f := range faults {
+		fmt.Fprintf(b, "  %s\n", f)
+	}
+	if n := skipped[unreadable] - len(faults); n > 0 {
+		fmt.Fprintf(b, "  and %d more\n", n)
+	}
 }
 
 func find(x *Result, name string) Class {
@@ -103,11 +118,11 @@ func span(s int64) string {
 // WriteCSV writes one line for each run and size of job.
 func WriteCSV(w io.Writer, runs []*Result) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, "policy,gating,seed,class,jobs,mean_wait_s,p95_wait_s,max_wait_s,bounded_slowdown,utilisation,idle_while_waiting,down,goodput,lost_gpu_hours,wrong_gpu_hours,leaves_over_bound")
+	fmt.Fprintln(b, "policy,gating,seed,class,jobs,mean_wait_s,p95_wait_s,max_wait_s,bounded_slowdown,utilisation,idle_while_waiting,down,goodput,lost_gpu_hours,wrong_gpu_hours,leaves_over_bound,leaves_over_reachable,split")
 	for _, x := range runs {
 		for _, c := range append(slices.Clone(x.Classes), x.All) {
-			fmt.Fprintf(b, "%s,%v,%d,%s,%d,%.1f,%.1f,%.1f,%.4f,%.6f,%.6f,%.6f,%.6f,%.1f,%.1f,%.4f\n", x.Policy, x.Gating, x.Seed, c.Name, c.Jobs, c.MeanWait,
-				c.P95Wait, c.MaxWait, c.Slowdown, x.Utilisation, x.IdleWaiting, x.Down, x.Goodput, x.LostHours, x.WrongHours, x.Leaves)
+			fmt.Fprintf(b, "%s,%v,%d,%s,%d,%.1f,%.1f,%.1f,%.4f,%.6f,%.6f,%.6f,%.6f,%.1f,%.1f,%.4f,%.4f,%.6f\n", x.Policy, x.Gating, x.Seed, c.Name, c.Jobs, c.MeanWait,
+				c.P95Wait, c.MaxWait, c.Slowdown, x.Utilisation, x.IdleWaiting, x.Down, x.Goodput, x.LostHours, x.WrongHours, x.Leaves, x.Reachable, x.Split)
 		}
 	}
 	return b.Flush()
@@ -117,9 +132,7 @@ func WriteCSV(w io.Writer, runs []*Result) error {
 func WriteFilling(w io.Writer, f *Filling) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%d jobs in their order on %d nodes with %d GPUs; none ends\n", f.Jobs, f.Nodes, f.GPUs)
-	for _, why := range sorted(f.Skipped) {
-		fmt.Fprintf(b, "left out: %d, %s\n", f.Skipped[why], why)
-	}
+	writeLeftOut(b, f.Skipped, f.Faults)
 	fmt.Fprintf(b, "\nplaced     %d, refused %d\nasked      %s of the GPUs\nallocated  %s of the GPUs\n", f.Placed, f.Refused, percent(f.Asked), percent(f.Allocated))
 	if f.First >= 0 {
 		fmt.Fprintf(b, "refused    first when %s were allocated\n", percent(f.First))

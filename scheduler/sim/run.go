@@ -52,7 +52,7 @@ type work struct {
 	takes []scheduler.Take
 	gang  float64 // GPUs in all; a share is part of one
 
-	leaves, bound int // used at the first start, and the fewest that could be
+	leaves, bound, reach int // used at the first start; the fewest on an empty fleet; the fewest among the nodes then free
 }
 
 // A run is a simulation at work.
@@ -296,6 +296,9 @@ func (r *run) round() error {
 func (r *run) carry(starts []cycle.Start) error {
 	for _, s := range starts {
 		w := &r.work[s.ID-1]
+		if w.runs == 0 && w.Nodes > 1 {
+			w.reach = r.reachable(w.Job)
+		}
 		if err := r.c.fleet.Start(&scheduler.Running{ID: cycle.ID(s.ID), Nodes: s.Plan.Nodes, Start: at(r.now), End: at(r.now + w.limit)}); err != nil {
 			return err
 		}

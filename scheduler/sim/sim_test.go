@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-gpu/assay/checks/importrules"
+	"github.com/assay-gpu/assay/scheduler"
 )
 
 func TestImports(t *testing.T) {
@@ -77,8 +78,12 @@ func TestOnAHealthyFleetEveryJobRuns(t *testing.T) {
 		if x.Utilisation <= 0.2 || x.Utilisation > 1 {
 			t.Errorf("%s: utilisation %v", policy, x.Utilisation)
 		}
-		if x.Leaves < 1 {
-			t.Errorf("%s: %v leaves over the fewest possible", policy, x.Leaves)
+		// A fleet in use allows no fewer leaves than an empty one, and no placement takes fewer than it allows.
+		if x.Reachable < 1 || x.Leaves < x.Reachable {
+			t.Errorf("%s: leaves %v over the fewest of an empty fleet, %v over the fewest of what was free", policy, x.Leaves, x.Reachable)
+		}
+		if x.Split < 0 || x.Split > 1 {
+			t.Errorf("%s: %v of what is free lies on nodes partly in use", policy, x.Split)
 		}
 	}
 }
@@ -157,6 +162,33 @@ func TestCheckpointsSaveWork(t *testing.T) {
 	}
 	if lost[600] >= lost[7200] || lost[7200] >= lost[0] {
 		t.Errorf("GPU hours lost by interval: %v", lost)
+	}
+}
+
+// Two leaves of two nodes, of which the first has one free: three nodes need both, two lie best in the second.
+func TestTheBoundIsOfWhatIsFree(t *testing.T) {
+	trace := &Trace{Jobs: []Job{{ID: 1, Run: 100, Nodes: 1, GPUs: 8}, {ID: 2, Submit: 1, Run: 100, Nodes: 1, GPUs: 4}}}
+	o := DefaultOptions(Uniform(4, 8))
+	o.Leaf = 2
+	r, err := newRun(trace, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ nodes, gpus, want int }{{2, 8, 1}, {3, 8, 2}, {4, 8, 2}} {
+		if got := r.reachable(&Job{Nodes: x.nodes, GPUs: x.gpus}); got != x.want {
+			t.Errorf("empty: %d nodes on %d leaves, want %d", x.nodes, got, x.want)
+		}
+	}
+	if err := r.c.fleet.Start(&scheduler.Running{ID: "a", Nodes: []scheduler.Take{{Node: 0, GPUs: 0xf}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.split(); got != 4 {
+		t.Errorf("%v GPUs are left on a node in use, want 4", got)
+	}
+	for _, x := range []struct{ nodes, gpus, want int }{{2, 8, 1}, {3, 8, 2}, {2, 4, 1}, {4, 4, 2}} {
+		if got := r.reachable(&Job{Nodes: x.nodes, GPUs: x.gpus}); got != x.want {
+			t.Errorf("%d nodes of %d GPUs on %d leaves, want %d", x.nodes, x.gpus, got, x.want)
+		}
 	}
 }
 

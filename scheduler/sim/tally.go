@@ -24,8 +24,9 @@ type tally struct {
 // A Point is the fleet at one second.
 type Point struct {
 	At      int64   `json:"at"`
-	Used    float64 `json:"used"` // GPUs
-	Down    float64 `json:"down"` // GPUs out of service
+	Used    float64 `json:"used"`  // GPUs
+	Down    float64 `json:"down"`  // GPUs out of service
+	Split   float64 `json:"split"` // free GPUs on nodes that are partly in use
 	Pending int     `json:"pending"`
 }
 
@@ -66,8 +67,12 @@ func (t *tally) advance(r *run, now int64) {
 			t.waitingIdle += dt * max(0, float64(r.c.gpus)-t.using-t.out)
 		}
 	}
+	split := -1.0 // nothing changes between two events
 	for n := int64(len(t.series)); n*t.every <= now && n <= points; n = int64(len(t.series)) {
-		t.series = append(t.series, Point{n * t.every, t.using, t.out, len(r.cycle.Queue.Pending())})
+		if split < 0 {
+			split = r.split()
+		}
+		t.series = append(t.series, Point{n * t.every, t.using, t.out, split, len(r.cycle.Queue.Pending())})
 	}
 	t.last = now
 }
@@ -119,13 +124,14 @@ type Result struct {
 	Jobs        int            `json:"jobs"`
 	Completed   int            `json:"completed"`
 	TimedOut    int            `json:"timed_out"`
-	Impossible  int            `json:"impossible"`  // larger than the fleet
-	GivenUp     int            `json:"given_up"`    // died too often
-	Skipped     map[string]int `json:"skipped"`     // lines of the trace that were left out
-	Makespan    int64          `json:"makespan_s"`  // to the last end
-	Window      int64          `json:"window_s"`    // to the last arrival: shares of GPU time are of this
-	Utilisation float64        `json:"utilisation"` // GPU time in use
-	Down        float64        `json:"down"`        // GPU time out of service
+	Impossible  int            `json:"impossible"`           // larger than the fleet
+	GivenUp     int            `json:"given_up"`             // died too often
+	Skipped     map[string]int `json:"skipped"`              // lines of the trace that were left out
+	Unreadable  []Fault        `json:"unreadable,omitempty"` // the first lines that could not be read
+	Makespan    int64          `json:"makespan_s"`           // to the last end
+	Window      int64          `json:"window_s"`             // to the last arrival: shares of GPU time are of this
+	Utilisation float64        `json:"utilisation"`          // GPU time in use
+	Down        float64        `json:"down"`                 // GPU time out of service
 	IdleWaiting float64        `json:"idle_while_waiting"`
 	Goodput     float64        `json:"goodput"` // of the GPU time used: useful and right
 	Lost        float64        `json:"lost"`    // of the GPU time used: not saved before an interruption
@@ -137,7 +143,9 @@ type Result struct {
 	Corrupted   int            `json:"sdc_nodes"`
 	Caught      int            `json:"sdc_found"`
 	Restarts    int            `json:"restarts"`
-	Leaves      float64        `json:"leaves_over_bound"` // of gangs of several nodes
+	Leaves      float64        `json:"leaves_over_bound"`     // of gangs of several nodes
+	Reachable   float64        `json:"leaves_over_reachable"` // over the fewest among the nodes that were free at each start
+	Split       float64        `json:"split"`                 // of the GPUs free: on nodes that are partly in use
 	Gangs       int            `json:"gangs"`
 	All         Class          `json:"all"`
 	Classes     []Class        `json:"classes"`
@@ -149,7 +157,7 @@ type Result struct {
 func (r *run) result() *Result {
 	t := &r.tally
 	x := &Result{Policy: r.o.Policy, Gating: r.o.Faults.Gating, Seed: r.o.Seed, Nodes: len(r.o.Nodes), GPUs: r.c.gpus, Jobs: len(r.work), Impossible: t.impossible, GivenUp: t.givenUp,
-		Skipped: r.trace.Skipped, Makespan: r.now, Window: t.until, Faults: t.faults, ScreenedOut: t.screenedOut, Corrupted: t.corrupted, Caught: t.caught,
+		Skipped: r.trace.Skipped, Unreadable: r.trace.Faults, Makespan: r.now, Window: t.until, Faults: t.faults, ScreenedOut: t.screenedOut, Corrupted: t.corrupted, Caught: t.caught,
 		LostHours: t.lost / 3600, WrongHours: t.wrong / 3600, Series: t.series, Spans: t.spans}
 	capacity := float64(r.c.gpus) * float64(max(1, t.until))
 	x.Utilisation, x.Down, x.IdleWaiting = t.busy/capacity, t.down/capacity, t.waitingIdle/capacity
@@ -159,7 +167,7 @@ func (r *run) result() *Result {
 	for i := range min(ganttRows, len(r.o.Nodes)) {
 		x.Rows = append(x.Rows, r.name(int32(i)))
 	}
-	used, bound := 0, 0
+	used, bound, reach := 0, 0, 0
 	waits, slow := make([][]float64, len(classes)+1), make([]float64, len(classes)+1)
 	for i := range r.work {
 		w := &r.work[i]
@@ -175,7 +183,7 @@ func (r *run) result() *Result {
 		x.Restarts += w.runs - 1
 		if w.Nodes > 1 {
 			x.Gangs++
-			used, bound = used+w.leaves, bound+w.bound
+			used, bound, reach = used+w.leaves, bound+w.bound, reach+w.reach
 		}
 		wait := float64(w.began) - float64(int64(float64(w.Submit)/r.o.Load))
 		run := float64(w.Run)
@@ -191,7 +199,14 @@ func (r *run) result() *Result {
 		}
 	}
 	if bound > 0 {
-		x.Leaves = float64(used) / float64(bound)
+		x.Leaves, x.Reachable = float64(used)/float64(bound), float64(used)/float64(reach)
+	}
+	var split, free float64
+	for _, p := range t.series {
+		split, free = split+p.Split, free+max(0, float64(r.c.gpus)-p.Used-p.Down)
+	}
+	if free > 0 {
+		x.Split = split / free
 	}
 	for i, c := range classes {
 		if len(waits[i]) > 0 {

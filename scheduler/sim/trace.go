@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // A Job is one job of a trace. Times are seconds from the trace's start.
@@ -31,8 +29,33 @@ type Job struct {
 type Trace struct {
 	Jobs    []Job
 	Skipped map[string]int // by reason
+	Faults  []Fault        // the first lines that could not be read
 	// FillOrder says that the trace has an order and no times: jobs are placed one after the other until nothing fits.
 	FillOrder bool
+}
+
+// A Fault is what is wrong with one line of a file.
+type Fault struct {
+	Line int    `json:"line,omitempty"` // from 1; 0: What says where
+	What string `json:"what"`
+}
+
+func (f Fault) String() string {
+	if f.Line == 0 {
+		return f.What
+	}
+	return fmt.Sprintf("line %d: %s", f.Line, f.What)
+}
+
+// faultsKept is how many lines are told one by one; all are counted.
+const faultsKept = 5
+
+// fault leaves out a line that cannot be read.
+func (t *Trace) fault(line int, what string) {
+	t.skip(unreadable)
+	if len(t.Faults) < faultsKept {
+		t.Faults = append(t.Faults, Fault{line, what})
+	}
 }
 
 func (t *Trace) skip(why string) {
@@ -45,7 +68,19 @@ func (t *Trace) skip(why string) {
 // finish sorts the jobs, numbers them and moves the first to second 0.
 func (t *Trace) finish() (*Trace, error) {
 	if len(t.Jobs) == 0 {
-		return nil, fmt.Errorf("no job that could run; left out: %v", t.Skipped)
+		why := ""
+		for _, f := range t.Faults {
+			why += "; " + f.String()
+		}
+		if n := t.Skipped[unreadable] - len(t.Faults); n > 0 {
+			why += fmt.Sprintf("; and %d more", n)
+		}
+		for _, reason := range sorted(t.Skipped) {
+			if reason != unreadable {
+				why += fmt.Sprintf("; %d left out: %s", t.Skipped[reason], reason)
+			}
+		}
+		return nil, fmt.Errorf("the trace has no job that could run%s", why)
 	}
 	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
 	first := t.Jobs[0].Submit
@@ -80,83 +115,33 @@ func Read(r io.Reader) (*Trace, error) {
 		return swf(b)
 	}
 	rows := csv.NewReader(b)
-	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
+	rows.ReuseRecord = true
 	header, err := rows.Read()
 	if err != nil {
 		return nil, fmt.Errorf("the header of the trace: %w", err)
 	}
-	c := columns{}
-	for i, name := range header {
-		c[strings.TrimSpace(name)] = i
-	}
-	switch {
-	case c.has("num_gpu", "gpu_milli"):
-		return alibaba(rows, c)
-	case c.has("job_id", "node_num", "gpu_num", "submit_time", "start_time", "end_time", "vc"):
-		return helios(rows, c)
-	case c.has("job_id", "node_num", "gpu_num", "submit_time", "start_time", "end_time"):
-		return acme(rows, c)
-	case c.has("submit", "run", "nodes", "gpus"):
-		return own(rows, c)
+	c := columnsOf(header)
+	for _, k := range tables {
+		if !c.has(k.marks...) {
+			continue
+		}
+		if missing := c.lacks(k.needs); len(missing) > 0 {
+			return nil, fmt.Errorf("line 1: %s needs the columns %s; missing: %s", k.name, strings.Join(k.needs, ","), strings.Join(missing, ","))
+		}
+		return k.read(rows, c)
 	}
 	return nil, fmt.Errorf("no trace that is known has the columns %s", strings.Join(header, ","))
 }
 
-// columns are a header's names and places.
-type columns map[string]int
-
-func (c columns) has(names ...string) bool {
-	for _, n := range names {
-		if _, ok := c[n]; !ok {
-			return false
-		}
-	}
-	return true
-}
-
-func (c columns) text(row []string, name string) string {
-	if i, ok := c[name]; ok && i < len(row) {
-		return strings.TrimSpace(row[i])
-	}
-	return ""
-}
-
-// number is a column as a whole number; false when it is empty, junk or too large to be one.
-func (c columns) number(row []string, name string) (int64, bool) {
-	f, err := strconv.ParseFloat(c.text(row, name), 64)
-	if err != nil || f < -1e15 || f > 1e15 {
-		return 0, false
-	}
-	return int64(f), true
-}
-
-// stamp is a column as a time, in Unix seconds.
-func (c columns) stamp(row []string, name string) (int64, bool) {
-	s := c.text(row, name)
-	for _, layout := range []string{"2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05", time.RFC3339} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t.Unix(), true
-		}
-	}
-	return 0, false
-}
-
-// each calls f for every row that has as many columns as the header; others are counted as unreadable.
-func each(rows *csv.Reader, t *Trace, f func(row []string) error) error {
-	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			if _, bad := err.(*csv.ParseError); bad {
-				t.skip(unreadable)
-				continue
-			}
-			return fmt.Errorf("read the trace: %w", err)
-		}
-		if err := f(row); err != nil {
-			return err
-		}
-	}
+// tables are the traces that come as a table: what tells each kind, in this order, and what it must have.
+var tables = []struct {
+	name         string
+	marks, needs []string
+	read         func(*csv.Reader, columns) (*Trace, error)
+}{
+	{"a task file of Alibaba's with times", []string{"gpu_milli", "creation_time"}, []string{"num_gpu", "gpu_milli", "creation_time", "scheduled_time", "deletion_time"}, alibaba},
+	{"a task file of Alibaba's", []string{"gpu_milli"}, []string{"num_gpu", "gpu_milli"}, alibaba},
+	{"a log of Helios", []string{"gpu_num", "vc"}, []string{"node_num", "gpu_num", "submit_time", "start_time", "end_time", "user", "vc"}, helios},
+	{"a log of Acme's", []string{"gpu_num"}, []string{"node_num", "gpu_num", "submit_time", "start_time", "end_time", "user", "queue"}, acme},
+	{"a trace of assay sim generate", []string{"submit", "run"}, []string{"submit", "run", "nodes", "gpus"}, own},
 }

@@ -2,12 +2,17 @@ package agent
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
+	"github.com/assay-gpu/assay/checks/counter"
+	"github.com/assay-gpu/assay/checks/ecc"
 	"github.com/assay-gpu/assay/checks/nvlink"
 	"github.com/assay-gpu/assay/checks/pcie"
+	"github.com/assay-gpu/assay/checks/rowremap"
 )
 
 // A Baseline is what the counters stood at when a job's prolog passed.
@@ -32,6 +37,9 @@ type GPUCounters struct {
 	HaveReplays         bool   `json:"have_replays"`
 	Replays             uint64 `json:"replays"`   // of the PCIe link, since driver load
 	Processes           []int  `json:"processes"` // ids of what computed on it; nil when not read
+
+	// Ended are the counters that stand at the end of a register's range, by check and by what they count.
+	Ended map[string]map[string]uint64 `json:"ended,omitempty"`
 }
 
 // Counters takes a snapshot's counters as a baseline.
@@ -43,12 +51,45 @@ func Counters(s catalog.Snapshot) []GPUCounters {
 			HaveECC: g.ECC.Have == checks.Read, VolatileCorrected: g.ECC.VolatileCorrected, VolatileUncorrected: g.ECC.VolatileUncorrected,
 			HaveRemap: g.RowRemap.Have == checks.Read, Correctable: g.RowRemap.Correctable, Uncorrectable: g.RowRemap.Uncorrectable,
 		}
-		c.LinkErrors, c.HaveLinks = g.NVLink.Errors()
+		var links checks.Availability
+		c.LinkErrors, links = g.NVLink.Errors()
+		c.HaveLinks = links == checks.Read
 		c.Replays, c.HaveReplays = g.PCIe.Replays.Now, g.PCIe.Replays.Have == checks.Read
 		if g.Leftover.Have == checks.Read {
 			c.Processes = append([]int{}, g.Leftover.PIDs()...)
 		}
+		c.Ended = ended(g)
 		out = append(out, c)
+	}
+	return out
+}
+
+// ended gives the counters of a GPU that stand at the end of a register's range. One that does at both ends of a job has
+// counted nothing or no further: nobody can tell which.
+func ended(g catalog.GPUState) map[string]map[string]uint64 {
+	out := map[string]map[string]uint64{}
+	note := func(check, what string, c counter.Reading) {
+		c.Then = nil // it stands at the end whether or not it has just come there
+		if !c.Saturated() {
+			return
+		}
+		if out[check] == nil {
+			out[check] = map[string]uint64{}
+		}
+		out[check][what] = c.Now
+	}
+	if g.ECC.Have == checks.Read {
+		note(ecc.ID, "the counter of uncorrected errors", counter.Of(g.ECC.VolatileUncorrected))
+		note(ecc.ID, "the counter of corrected errors", counter.Of(g.ECC.VolatileCorrected))
+	}
+	for i, l := range g.NVLink.Links {
+		for _, c := range l.Counters() {
+			note(nvlink.ID, fmt.Sprintf("link %d's %s counter", i, c.What), c.Reading)
+		}
+	}
+	note(pcie.ID, "the replay counter", g.PCIe.Replays)
+	if len(out) == 0 {
+		return nil
 	}
 	return out
 }
@@ -71,11 +112,11 @@ func Deltas(base *Baseline, now catalog.Snapshot, uuids []string) []checks.Findi
 }
 
 func gpuDeltas(base *Baseline, now catalog.Snapshot, g catalog.GPUState) []checks.Finding {
-	ecc, remap := checks.Finding{Check: "ecc"}, checks.Finding{Check: "rowremap"}
+	memory, remap := checks.Finding{Check: ecc.ID}, checks.Finding{Check: rowremap.ID}
 	links, bus := checks.Finding{Check: nvlink.ID}, checks.Finding{Check: pcie.ID}
 	unknown := func(why string) []checks.Finding {
-		ecc.Reason, remap.Reason, links.Reason, bus.Reason = why, why, why, why
-		return []checks.Finding{ecc, remap, links, bus}
+		memory.Reason, remap.Reason, links.Reason, bus.Reason = why, why, why, why
+		return []checks.Finding{memory, remap, links, bus}
 	}
 	if base == nil {
 		return unknown("no baseline from the job's prolog")
@@ -88,7 +129,7 @@ func gpuDeltas(base *Baseline, now catalog.Snapshot, g catalog.GPUState) []check
 		return unknown("the GPU was not there at the job's prolog")
 	}
 	b, n := base.GPUs[i], Counters(catalog.Snapshot{GPUs: []catalog.GPUState{g}})[0]
-	judgeDelta(&ecc, b.HaveECC, n.HaveECC,
+	judgeDelta(&memory, b.HaveECC, n.HaveECC,
 		delta{"uncorrected errors", b.VolatileUncorrected, n.VolatileUncorrected},
 		delta{"corrected errors", b.VolatileCorrected, n.VolatileCorrected})
 	judgeDelta(&remap, b.HaveRemap, n.HaveRemap,
@@ -96,19 +137,45 @@ func gpuDeltas(base *Baseline, now catalog.Snapshot, g catalog.GPUState) []check
 		delta{"rows remapped after correctable errors", uint64(max(b.Correctable, 0)), uint64(max(n.Correctable, 0))})
 	judgeDelta(&links, b.HaveLinks, n.HaveLinks, delta{"NVLink errors", b.LinkErrors, n.LinkErrors})
 	judgeDelta(&bus, b.HaveReplays, n.HaveReplays, delta{"PCIe replays", b.Replays, n.Replays})
-	if g.NVLink.Have == checks.NotSupported || g.NVLink.Have == checks.Read && len(g.NVLink.Links) == 0 {
+	for _, f := range []*checks.Finding{&memory, &links, &bus} {
+		stopped(f, b.Ended[f.Check], n.Ended[f.Check])
+	}
+	if _, have := g.NVLink.Errors(); g.NVLink.Have == checks.NotSupported || g.NVLink.Have == checks.Read && len(g.NVLink.Links) == 0 {
 		links.Verdict, links.Reason = checks.NotApplicable, "this GPU has no NVLink"
+	} else if have == checks.NotSupported {
+		links.Verdict, links.Reason = checks.NotApplicable, "this driver does not tell what NVLinks count"
 	}
 	if g.PCIe.Replays.Have == checks.NotSupported {
 		bus.Verdict, bus.Reason = checks.NotApplicable, "this GPU counts no PCIe replays"
 	}
 	if g.ECC.Have == checks.NotSupported {
-		ecc.Verdict, ecc.Reason = checks.NotApplicable, "this GPU counts no ECC errors"
+		memory.Verdict, memory.Reason = checks.NotApplicable, "this GPU counts no ECC errors"
 	}
 	if g.RowRemap.Have == checks.NotSupported {
 		remap.Verdict, remap.Reason = checks.NotApplicable, "this GPU remaps no rows"
 	}
-	return []checks.Finding{ecc, remap, links, bus}
+	return []checks.Finding{memory, remap, links, bus}
+}
+
+// stopped leaves open what a check's counters counted where one of them stood at the end of its range at both ends of the
+// job. What others counted is still said.
+func stopped(f *checks.Finding, before, now map[string]uint64) {
+	if f.Verdict != checks.Pass {
+		return
+	}
+	var said []string
+	for _, what := range slices.Sorted(maps.Keys(now)) {
+		if n, was := before[what]; was && n == now[what] {
+			said = append(said, fmt.Sprintf("%s stands at %d, and may have counted more than it shows", what, n))
+		}
+	}
+	if len(said) == 0 {
+		return
+	}
+	if f.Action == checks.Watch { // new errors of others
+		said = append([]string{f.Reason}, said...)
+	}
+	f.Verdict, f.Action, f.Reason = checks.Unknown, checks.Watch, strings.Join(said, "; ")
 }
 
 type delta struct {

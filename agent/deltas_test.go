@@ -25,6 +25,20 @@ func TestDeltas(t *testing.T) {
 		none := counter.Reading{Have: checks.NotSupported}
 		return nvlink.Reading{Have: checks.Read, Links: []nvlink.Link{{Have: checks.Read, Replay: counter.Of(n - 1), Recovery: counter.Of(1), CRC: none}}}
 	}
+	untold := nvlink.Reading{Have: checks.Read, Links: []nvlink.Link{{Have: checks.Read, State: nvlink.Active}}}
+	for i := range untold.Links {
+		none := counter.Reading{Have: checks.NotSupported}
+		untold.Links[i].Replay, untold.Links[i].Recovery, untold.Links[i].CRC = none, none, none
+	}
+	link := func(replay, crc uint64) nvlink.Reading {
+		return nvlink.Reading{Have: checks.Read, Links: []nvlink.Link{{Have: checks.Read, State: nvlink.Active, Replay: counter.Of(replay), Recovery: counter.Of(0), CRC: counter.Of(crc)}}}
+	}
+	// at is a baseline of a node whose first GPU was as f makes it.
+	at := func(f func(*catalog.GPUState)) *Baseline {
+		s := wellSnapshot()
+		f(&s.GPUs[0])
+		return &Baseline{BootID: "boot-1", GPUs: Counters(s)}
+	}
 	linked := base(func(b *Baseline) { b.GPUs[0].HaveLinks, b.GPUs[0].LinkErrors = true, 7 })
 	for _, c := range []struct {
 		name  string
@@ -51,6 +65,22 @@ func TestDeltas(t *testing.T) {
 		{"a GPU that was not there", base(func(b *Baseline) { b.GPUs = b.GPUs[1:] }), func(*catalog.Snapshot) {}, "rowremap", checks.Unknown, checks.None, "not there"},
 		{"not read now", base(nil), func(s *catalog.Snapshot) { s.GPUs[0].ECC.Have = checks.Unread }, "ecc", checks.Unknown, checks.None, "not read"},
 		{"not read then", base(func(b *Baseline) { b.GPUs[0].HaveRemap = false }), func(*catalog.Snapshot) {}, "rowremap", checks.Unknown, checks.None, "not read"},
+		{"a link counter at the end of its range at both ends", at(func(g *catalog.GPUState) { g.NVLink = link(3, 65535) }),
+			func(s *catalog.Snapshot) { s.GPUs[0].NVLink = link(3, 65535) }, "nvlink", checks.Unknown, checks.Watch, "link 0's CRC counter stands at 65535, and may have"},
+		{"and others that counted", at(func(g *catalog.GPUState) { g.NVLink = link(3, 65535) }),
+			func(s *catalog.Snapshot) { s.GPUs[0].NVLink = link(5, 65535) }, "nvlink", checks.Unknown, checks.Watch, "2 NVLink errors while the job ran; link 0's CRC"},
+		{"one that reached it while the job ran", at(func(g *catalog.GPUState) { g.NVLink = link(3, 65000) }),
+			func(s *catalog.Snapshot) { s.GPUs[0].NVLink = link(3, 65535) }, "nvlink", checks.Pass, checks.Watch, "535 NVLink errors"},
+		{"one that only passed there", at(func(g *catalog.GPUState) { g.NVLink = link(3, 255) }),
+			func(s *catalog.Snapshot) { s.GPUs[0].NVLink = link(3, 256) }, "nvlink", checks.Pass, checks.Watch, "1 NVLink errors"},
+		{"a sum is no counter", at(func(g *catalog.GPUState) { g.NVLink = link(200, 55) }),
+			func(s *catalog.Snapshot) { s.GPUs[0].NVLink = link(200, 55) }, "nvlink", checks.Pass, checks.None, "no new errors"},
+		{"replays at the end of the range", at(func(g *catalog.GPUState) { g.PCIe.Replays = counter.Of(255) }),
+			func(s *catalog.Snapshot) { s.GPUs[0].PCIe.Replays = counter.Of(255) }, "pcie", checks.Unknown, checks.Watch, "the replay counter stands at 255"},
+		{"ECC errors at the end of the range", at(func(g *catalog.GPUState) { g.ECC.VolatileCorrected = 1<<32 - 1 }),
+			func(s *catalog.Snapshot) { s.GPUs[0].ECC.VolatileCorrected = 1<<32 - 1 }, "ecc", checks.Unknown, checks.Watch, "the counter of corrected errors stands at 4294967295"},
+		{"links whose counters the driver does not tell", at(func(g *catalog.GPUState) { g.NVLink = untold }),
+			func(s *catalog.Snapshot) { s.GPUs[0].NVLink = untold }, "nvlink", checks.NotApplicable, checks.None, "does not tell what NVLinks count"},
 		{"no such counter", base(nil), func(s *catalog.Snapshot) { s.GPUs[0].ECC.Have = checks.NotSupported }, "ecc", checks.NotApplicable, checks.None, "counts no"},
 	} {
 		snap := wellSnapshot()

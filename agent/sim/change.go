@@ -35,6 +35,7 @@ type GPUChange struct {
 	Missing              *bool    `yaml:"missing" json:"missing,omitempty"`
 	Hang                 *string  `yaml:"hang" json:"hang,omitempty"`
 	NotSupported         []string `yaml:"not_supported" json:"not_supported,omitempty"`
+	Unreadable           []string `yaml:"unreadable" json:"unreadable,omitempty"`
 	ComputeFaults        *string  `yaml:"compute_faults" json:"compute_faults,omitempty"`
 	CUDAHang             *bool    `yaml:"cuda_hang" json:"cuda_hang,omitempty"`
 	CUDAError            *int     `yaml:"cuda_error" json:"cuda_error,omitempty"`
@@ -67,9 +68,14 @@ func (c GPUChange) faults() (fs []fault) {
 	if c.Hang != nil && *c.Hang != "" && *c.Hang != "all" && !slices.Contains(nvmllib.Functions, *c.Hang) {
 		fs = append(fs, fault{"hang", fmt.Sprintf("%q: want all, or one of %s", *c.Hang, strings.Join(deviceFunctions(), ", "))})
 	}
-	for i, name := range c.NotSupported {
-		if !slices.Contains(deviceFunctions(), name) {
-			fs = append(fs, fault{fmt.Sprintf("not_supported[%d]", i), fmt.Sprintf("%q: want one of %s", name, strings.Join(deviceFunctions(), ", "))})
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"not_supported", c.NotSupported}, {"unreadable", c.Unreadable}} {
+		for i, name := range list.names {
+			if _, field := fieldNumber(name); !field && !slices.Contains(deviceFunctions(), name) {
+				fs = append(fs, fault{fmt.Sprintf("%s[%d]", list.key, i), fmt.Sprintf("%q: want one of %s, or a field as field_82", name, strings.Join(deviceFunctions(), ", "))})
+			}
 		}
 	}
 	if c.UUID != nil && !strings.HasPrefix(*c.UUID, "GPU-") {

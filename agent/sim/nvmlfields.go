@@ -2,6 +2,8 @@ package sim
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,6 +29,9 @@ type nvmlField struct {
 	Ret          int32
 	nvmlCounter
 }
+
+// retUnknown is NVML_ERROR_UNKNOWN, as nvidia-smi's "Unknown Error".
+const retUnknown = 999
 
 // Types of a field's value: nvmlValueType_t.
 const (
@@ -151,7 +156,35 @@ func (g GPU) fields(m model) []nvmlField {
 			add(fieldLinkSymbolBER, scope, typeUlong, ber, 0)
 		}
 	}
-	return out
+	return g.without(out)
+}
+
+// fieldNumber is the field of nvmlDeviceGetFieldValues that a scenario names, as field_82.
+func fieldNumber(name string) (uint32, bool) {
+	number, ok := strings.CutPrefix(name, "field_")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(number, 10, 16)
+	return uint32(n), err == nil
+}
+
+// without takes out the fields that the GPU does not have, and makes those that cannot be read fail.
+func (g GPU) without(fields []nvmlField) []nvmlField {
+	for _, name := range g.NotSupported {
+		if n, ok := fieldNumber(name); ok {
+			fields = slices.DeleteFunc(fields, func(f nvmlField) bool { return f.Field == n })
+		}
+	}
+	for _, name := range g.Unreadable {
+		n, ok := fieldNumber(name)
+		for i := range fields {
+			if ok && fields[i].Field == n {
+				fields[i].Ret = retUnknown
+			}
+		}
+	}
+	return fields
 }
 
 func flag(b bool) uint64 {

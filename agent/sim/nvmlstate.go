@@ -12,7 +12,7 @@ import (
 // The layout of nvml.state: nvmllib/src/state.h.
 const (
 	nvmlMagic  = 0x59415341
-	nvmlLayout = 3
+	nvmlLayout = 4
 )
 
 // Bits of nvmlGPU.Flags.
@@ -57,6 +57,7 @@ type nvmlGPU struct {
 	Process               [maxProcesses]uint32
 	Remote                [maxLinks][3]uint32
 	NotSupported, Hanging uint64
+	Unreadable            uint64
 }
 
 type nvmlNode struct {
@@ -103,7 +104,7 @@ func (g GPU) encode(m model) nvmlGPU {
 		Threshold:   [4]int32{int32(m.slowdown + 6), int32(m.slowdown), int32(m.memoryMax), int32(m.slowdown - 2)},
 		ComputeMode: uint32(max(0, slices.Index(ComputeModes, g.ComputeMode))),
 		Fabric:      [4]uint32{uint32(max(0, slices.Index(Fabrics, g.Fabric))), g.FabricStatus, g.FabricHealth, 0},
-		Bank:        [5]uint32{banks - g.BanksNone, 0, 0, 0, g.BanksNone}, NotSupported: functionBits(g.NotSupported...),
+		Bank:        [5]uint32{banks - g.BanksNone, 0, 0, 0, g.BanksNone}, NotSupported: functionBits(g.NotSupported...), Unreadable: functionBits(g.Unreadable...),
 	}
 	for kind, counts := range g.eccCounts() {
 		for life, count := range counts {

@@ -58,11 +58,12 @@ type GPU struct {
 	RemapUncorrectable   uint32   `json:"remap_uncorrectable"`
 	RemapPending         bool     `json:"remap_pending"`
 	RemapFailed          bool     `json:"remap_failed"`
-	RecoveryAction       uint32   `json:"recovery_action"` // NVML field 230
-	Lost                 bool     `json:"lost"`            // every call: GPU is lost
-	Missing              bool     `json:"missing"`         // gone from the bus: neither counted nor in sysfs
-	Hang                 string   `json:"hang,omitempty"`  // an NVML function that never returns for this GPU, or "all"
-	NotSupported         []string `json:"not_supported,omitempty"`
+	RecoveryAction       uint32   `json:"recovery_action"`               // NVML field 230
+	Lost                 bool     `json:"lost"`                          // every call: GPU is lost
+	Missing              bool     `json:"missing"`                       // gone from the bus: neither counted nor in sysfs
+	Hang                 string   `json:"hang,omitempty"`                // an NVML function that never returns for this GPU, or "all"
+	NotSupported         []string `json:"not_supported,omitempty"`       // what the GPU does not have: functions, and fields of nvmlDeviceGetFieldValues as field_82
+	Unreadable           []string `json:"unreadable,omitempty"`          // what fails with an unknown error, named likewise
 	ComputeFaults        string   `json:"compute_faults,omitempty"`      // what computes wrong, as lines of golden/fakecuda's fault file: for life
 	CUDAHang             bool     `json:"cuda_hang,omitempty"`           // a kernel, once launched, never ends
 	CUDAError            int      `json:"cuda_error,omitempty"`          // the CUresult of every launch

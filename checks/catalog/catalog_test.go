@@ -12,6 +12,7 @@ import (
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/aer"
 	"github.com/assay-gpu/assay/checks/clocks"
+	"github.com/assay-gpu/assay/checks/counter"
 	"github.com/assay-gpu/assay/checks/driver"
 	"github.com/assay-gpu/assay/checks/ecc"
 	"github.com/assay-gpu/assay/checks/fabric"
@@ -35,13 +36,20 @@ func healthy(n int) Snapshot {
 		s.GPUs = append(s.GPUs, GPUState{
 			GPU: checks.GPU{UUID: fmt.Sprintf("GPU-%d", i), Index: i, PCI: fmt.Sprintf("0000:%02x:00.0", i+1), Name: "NVIDIA H100"},
 			ECC: ecc.Reading{Have: checks.Read, Enabled: true, HaveSRAM: checks.Read}, RowRemap: rowremap.Reading{Have: checks.Read}, Recovery: recovery.Reading{Have: checks.Read},
-			Retired: retired.Reading{Have: checks.NotSupported}, NVLink: nvlink.Reading{Have: checks.Read, Links: []nvlink.Link{{Have: checks.Read, State: nvlink.Active}}},
-			PCIe:   pcie.Reading{Have: checks.Read, Width: 16, Gen: 5, Most: pcie.End{Width: 16, Gen: 5}, Busy: checks.Read},
-			Clocks: clocks.Reading{Have: checks.Read}, Thermal: thermal.Reading{Core: thermal.At(40), Slowdown: thermal.At(90)},
+			Retired: retired.Reading{Have: checks.NotSupported}, NVLink: nvlink.Reading{Have: checks.Read, Links: []nvlink.Link{quietLink(nvlink.Active)}},
+			PCIe: pcie.Reading{Have: checks.Read, Width: 16, Gen: 5, Most: pcie.End{Width: 16, Gen: 5}, Busy: checks.Read,
+				Replays: counter.Of(0), Correctable: counter.Of(0), NonFatal: counter.Of(0), Fatal: counter.Of(0)},
+			Clocks: clocks.Reading{Have: checks.Read}, Thermal: thermal.Reading{Core: thermal.At(40), Slowdown: thermal.At(90), Memory: thermal.At(40), MemoryMax: thermal.At(95)},
 			Modes: modes.Reading{HavePersistence: checks.Read, Persistence: true, HaveCompute: checks.Read, HaveMIG: checks.Read}, Fabric: fabric.Reading{Have: checks.Read, State: fabric.Completed},
 		})
 	}
 	return s
+}
+
+// quietLink is an NVLink whose counters were read and stand at zero.
+func quietLink(s nvlink.State) nvlink.Link {
+	none := nvlink.BER{Have: checks.NotSupported} // before NVLink 5
+	return nvlink.Link{Have: checks.Read, State: s, Replay: counter.Of(0), Recovery: counter.Of(0), CRC: counter.Of(0), Effective: none, Symbol: none}
 }
 
 func acting() policy.Policy {

@@ -22,7 +22,8 @@ func TestWhatNvidiaSMIShowed(t *testing.T) {
 	links := func(n, active int) nvlink.Reading {
 		r := nvlink.Reading{Have: checks.Read}
 		for i := range n {
-			l := nvlink.Link{Have: checks.Read, SpeedMBps: 26562}
+			l := quietLink(nvlink.Inactive)
+			l.SpeedMBps = 26562
 			if i < active {
 				l.State = nvlink.Active
 			}
@@ -62,11 +63,11 @@ func TestWhatNvidiaSMIShowed(t *testing.T) {
 		{"GPU 1 asks for a reset while DCGM calls everything healthy", 8, func(s *Snapshot) { s.GPUs[1].Recovery.Action = 1 }, "recovery gpu/GPU-1 fail reset_gpu hard"},
 		{"only the idle bit; 56 °C, 1 below the maximum operating temperature and 41 below slowdown", 1, func(s *Snapshot) {
 			s.GPUs[0].Clocks.Reasons = clocks.Idle
-			s.GPUs[0].Thermal = thermal.Reading{Core: thermal.At(56), Slowdown: thermal.At(97), Operating: thermal.At(57)}
+			s.GPUs[0].Thermal = thermal.Reading{Core: thermal.At(56), Slowdown: thermal.At(97), Operating: thermal.At(57), Memory: thermal.Degrees{Have: checks.NotSupported}}
 		}, ""},
 		{"the driver's thermal event at 75 °C, far from any limit", 3, func(s *Snapshot) {
 			s.GPUs[2].Clocks.Reasons = clocks.SWThermal
-			s.GPUs[2].Thermal = thermal.Reading{Core: thermal.At(75), Slowdown: thermal.At(97), Operating: thermal.At(85)}
+			s.GPUs[2].Thermal = thermal.Reading{Core: thermal.At(75), Slowdown: thermal.At(97), Operating: thermal.At(85), Memory: thermal.Degrees{Have: checks.NotSupported}}
 		}, "clocks gpu/GPU-2 pass watch"},
 		{"a driver too old for some clock event reasons, and a board without a serial: absent is not inactive", 1, func(s *Snapshot) {
 			s.GPUs[0].Clocks, s.GPUs[0].Serial = clocks.Reading{Have: checks.NotSupported}, ""

@@ -116,8 +116,11 @@ func evidence(r Reading) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "reasons=%s over=%s", r.Reasons, r.Over.Round(time.Second))
 	for _, j := range judged {
-		if c, ok := r.Held[j.name]; ok && c.Have == checks.Read {
+		switch c, ok := r.Held[j.name]; {
+		case ok && c.Have == checks.Read:
 			fmt.Fprintf(&b, " %s=%s", j.name, time.Duration(c.Now))
+		case ok:
+			fmt.Fprintf(&b, " %s=%s", j.name, c.Have)
 		}
 	}
 	return b.String()

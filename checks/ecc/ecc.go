@@ -98,6 +98,8 @@ func evidence(r Reading) string {
 	}{{"dram", r.DRAM}, {"sram", r.SRAM}} {
 		if l.Have == checks.Read {
 			s += fmt.Sprintf(" %s=%d/%d,%d/%d", l.name, l.VolatileCorrected, l.VolatileUncorrected, l.AggregateCorrected, l.AggregateUncorrected)
+		} else if l.Have == checks.Unread {
+			s += fmt.Sprintf(" %s=%s", l.name, l.Have)
 		}
 	}
 	if r.HaveSRAM == checks.Read {

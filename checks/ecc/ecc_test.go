@@ -78,6 +78,7 @@ func TestJudge(t *testing.T) {
 
 func TestEvidenceHoldsEveryCounter(t *testing.T) {
 	r := Reading{Have: checks.Read, Enabled: true, VolatileCorrected: 1, VolatileUncorrected: 2, AggregateCorrected: 3, AggregateUncorrected: 4, HaveSRAM: checks.Read, SRAMThresholdExceeded: true}
+	r.DRAM.Have, r.SRAM.Have = checks.NotSupported, checks.NotSupported
 	const want = "enabled=true volatile_corrected=1 volatile_uncorrected=2 aggregate_corrected=3 aggregate_uncorrected=4 sram_threshold_exceeded=true"
 	if got := Judge(gpu, r, policy.ECC{}).Evidence; got != want {
 		t.Errorf("got %q", got)
@@ -85,5 +86,9 @@ func TestEvidenceHoldsEveryCounter(t *testing.T) {
 	r.HaveSRAM = checks.NotSupported
 	if got := Judge(gpu, r, policy.ECC{}).Evidence; strings.Contains(got, "sram") {
 		t.Errorf("a value nobody read is given as evidence: %q", got)
+	}
+	r.DRAM.Have = checks.Unread
+	if got := Judge(gpu, r, policy.ECC{}).Evidence; !strings.HasSuffix(got, " dram=unread") {
+		t.Errorf("what could not be read goes without saying: %q", got)
 	}
 }

@@ -92,6 +92,9 @@ func onBaseboard(name string) bool {
 	return false
 }
 
+// unreadWords name what was not read of a link that is up: its counters, in the order of Counters, and its bit error rate.
+var unreadWords = [...]string{"replay counter", "recovery counter", "CRC counter", "bit error rate"}
+
 // A judgement collects what is to be said of one GPU.
 type judgement struct {
 	gpu    GPU
@@ -101,7 +104,8 @@ type judgement struct {
 
 	broken, watch, unread []string
 	action                checks.Action
-	idle                  string // why no link being active is no fault
+	idle                  string      // why no link being active is no fault
+	untold                [4][]string // links of which a counter was not read, by its place in unreadWords
 }
 
 func (j *judgement) fault(a checks.Action, format string, args ...any) {
@@ -208,16 +212,27 @@ func (j *judgement) quality() {
 		if ber := l.Effective.Value(); ber > j.policy.MaxEffectiveBER {
 			j.fault(checks.Drain, "link %s: bit error rate %g after correction, above %g", j.name(i), ber, j.policy.MaxEffectiveBER)
 		}
-		for _, c := range []struct {
-			what string
-			counter.Reading
-		}{{"replay", l.Replay}, {"recovery", l.Recovery}, {"CRC", l.CRC}} {
-			if c.Saturated() {
-				j.watched("link %s: %s counter saturated at %d", j.name(i), c.what, c.Now)
+		for k, c := range l.Counters() {
+			switch {
+			case c.Saturated():
+				j.watched("link %s: %s counter saturated at %d", j.name(i), c.What, c.Now)
+			case c.Have == checks.Unread && !l.InTurn:
+				j.untold[k] = append(j.untold[k], fmt.Sprint(i))
 			}
+		}
+		if l.Effective.Have == checks.Unread {
+			j.untold[len(unreadWords)-1] = append(j.untold[len(unreadWords)-1], fmt.Sprint(i))
 		}
 		if l.SpeedMBps > 0 && l.SpeedMBps < fastest {
 			j.watched("link %s runs at %d MB/s, others at %d", j.name(i), l.SpeedMBps, fastest)
+		}
+	}
+	if len(j.unread) > 0 {
+		j.unread = []string{fmt.Sprintf("link %s not read", strings.Join(j.unread, ", "))}
+	}
+	for k, links := range j.untold {
+		if len(links) > 0 {
+			j.unread = append(j.unread, fmt.Sprintf("%s of link %s not read", unreadWords[k], strings.Join(links, ", ")))
 		}
 	}
 }
@@ -228,13 +243,19 @@ func (j *judgement) conclude() {
 	case len(j.broken) > 0:
 		f.Verdict, f.Action, f.Reason = checks.Fail, j.action, strings.Join(j.broken, "; ")
 	case len(j.unread) > 0:
-		f.Reason = fmt.Sprintf("link %s not read", strings.Join(j.unread, ", "))
+		f.Reason = strings.Join(append(j.unread, j.watch...), "; ")
+		if len(j.watch) > 0 {
+			f.Action = checks.Watch
+		}
 	case j.idle != "":
 		f.Verdict, f.Reason = checks.NotApplicable, j.idle
 	case len(j.watch) > 0:
 		f.Verdict, f.Action, f.Reason = checks.Pass, checks.Watch, strings.Join(j.watch, "; ")
 	default:
 		f.Verdict, f.Reason = checks.Pass, fmt.Sprintf("%d of %d links active", j.gpu.active(), len(j.gpu.Links))
+		if _, have := j.gpu.Errors(); have == checks.NotSupported {
+			f.Reason += "; this driver does not tell what they count"
+		}
 	}
 }
 
@@ -250,12 +271,9 @@ func evidence(r Reading) string {
 		case l.State != Active:
 			fmt.Fprintf(&b, " %d:state=%d", i, l.State)
 		}
-		for _, c := range []struct {
-			what string
-			counter.Reading
-		}{{"replay", l.Replay}, {"recovery", l.Recovery}, {"crc", l.CRC}} {
+		for _, c := range l.Counters() {
 			if c.Have == checks.Read && c.Now > 0 {
-				fmt.Fprintf(&b, " %d:%s=%d", i, c.what, c.Now)
+				fmt.Fprintf(&b, " %d:%s=%d", i, strings.ToLower(c.What), c.Now)
 				if by, why := c.Rise(); why == "" {
 					fmt.Fprintf(&b, "(+%d)", by)
 				}

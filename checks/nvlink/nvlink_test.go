@@ -22,7 +22,8 @@ func node(n int, name string, links, active int) []GPU {
 	for i := range n {
 		g := GPU{GPU: checks.GPU{Node: "gpu001", UUID: fmt.Sprintf("GPU-%d", i), Index: i, Name: name}, Reading: Reading{Have: checks.Read}}
 		for k := range links {
-			l := Link{Have: checks.Read, Version: 6, SpeedMBps: 26562}
+			l := Link{Have: checks.Read, Version: 6, SpeedMBps: 26562, Replay: counter.Of(0), Recovery: counter.Of(0), CRC: counter.Of(0),
+				Effective: BER{Have: checks.NotSupported}, Symbol: BER{Have: checks.NotSupported}} // as before NVLink 5
 			if k < active {
 				l.State = Active
 			}
@@ -155,7 +156,11 @@ func TestQuality(t *testing.T) {
 		{"a bit error rate at the limit", 0, func(l *Link) { l.Effective = Unpack(1<<8 | 6) }, checks.Pass, checks.None, ""},
 		{"a bit error rate above it", 0, func(l *Link) { l.Effective = Unpack(2<<8 | 6) }, checks.Fail, checks.Drain, "link 3: bit error rate 2e-06 after correction, above 1e-06"},
 		{"as good as NVML can tell", 0, func(l *Link) { l.Effective = Unpack(15<<8 | 255) }, checks.Pass, checks.None, ""},
-		{"a rate nobody read", 0, func(l *Link) { l.Effective = BER{Mantissa: 9, Exponent: 1} }, checks.Pass, checks.None, ""},
+		{"a rate nobody read", 0, func(l *Link) { l.Effective = BER{Mantissa: 9, Exponent: 1} }, checks.Unknown, checks.None, "bit error rate of link 3 not read"},
+		{"a CRC counter that was not read is not zero", time.Minute, func(l *Link) { l.CRC = counter.Reading{} }, checks.Unknown, checks.None, "CRC counter of link 3 not read"},
+		{"nor is one of replays, and what was seen is said", time.Minute, func(l *Link) { l.Replay, l.CRC = counter.Reading{}, rose(1) }, checks.Unknown, checks.Watch, "replay counter of link 3 not read; link 3: 1 CRC errors"},
+		{"nor is one of recoveries; a fault stays one", time.Minute, func(l *Link) { l.Recovery, l.CRC = counter.Reading{}, rose(9999) }, checks.Fail, checks.Drain, "CRC errors a second"},
+		{"a counter that the driver does not have", time.Minute, func(l *Link) { l.CRC = counter.Reading{Have: checks.NotSupported} }, checks.Pass, checks.None, "18 of 18 links active"},
 		{"saturated at 8 bits: said as such, and no rate", time.Minute, func(l *Link) { l.Replay = counter.Of(255).After(counter.Of(255)) }, checks.Pass, checks.Watch, "link 3: replay counter saturated at 255"},
 		{"saturated at 16 bits", time.Minute, func(l *Link) { l.Recovery = counter.Of(65535) }, checks.Pass, checks.Watch, "recovery counter saturated at 65535"},
 		{"saturated at 32 bits", time.Minute, func(l *Link) { l.CRC = counter.Of(1<<32 - 1) }, checks.Pass, checks.Watch, "CRC counter saturated at 4294967295"},
@@ -230,20 +235,25 @@ func TestUpAndErrors(t *testing.T) {
 		l.Replay, l.Recovery, l.CRC = counter.Of(1), counter.Of(10), counter.Of(100)
 	}
 	r.Links[3].CRC = counter.Reading{Have: checks.NotSupported}
-	if n, known := r.Errors(); n != 344 || !known {
-		t.Errorf("%d errors, known %t", n, known)
+	if n, have := r.Errors(); n != 344 || have != checks.Read {
+		t.Errorf("%d errors, %s", n, have)
 	}
 	if n, known := r.Up(); n != 3 || !known {
 		t.Errorf("%d up, known %t", n, known)
 	}
 	r.Links[0].CRC.Have, r.Links[1].Have = checks.Unread, checks.Unread
-	if _, known := r.Errors(); known {
+	if _, have := r.Errors(); have != checks.Unread {
 		t.Error("a sum of what was not all read")
 	}
 	if _, known := r.Up(); known {
 		t.Error("a count of what was not all read")
 	}
-	if _, known := (Reading{}).Errors(); known {
+	if _, have := (Reading{}).Errors(); have != checks.Unread {
 		t.Error("a sum of nothing")
+	}
+	none := counter.Reading{Have: checks.NotSupported}
+	untold := Reading{Have: checks.Read, Links: []Link{{Have: checks.Read, State: Active, Replay: none, Recovery: none, CRC: none}}}
+	if n, have := untold.Errors(); n != 0 || have != checks.NotSupported {
+		t.Errorf("%d errors of what is not counted, %s", n, have)
 	}
 }

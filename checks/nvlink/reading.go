@@ -34,6 +34,7 @@ type Link struct {
 	Replay     counter.Reading     `json:"replay"`                // data link transmit replays
 	Recovery   counter.Reading     `json:"recovery"`              // retrainings after an error
 	CRC        counter.Reading     `json:"crc"`                   // receive CRC errors
+	InTurn     bool                `json:"in_turn,omitempty"`     // an old driver's counters are asked for a few links at a time; this one's turn has not come
 	Effective  BER                 `json:"effective_ber"`         // after error correction
 	Symbol     BER                 `json:"symbol_ber"`            // before it
 }
@@ -70,20 +71,33 @@ func (b BER) Value() float64 {
 	return float64(b.Mantissa) * math.Pow10(-b.Exponent)
 }
 
-// Errors adds up what all links have counted since the driver was loaded; known is false when any counter was not read.
-func (r Reading) Errors() (n uint64, known bool) {
+// A Named is one of a link's counters, with what it counts.
+type Named struct {
+	What string // in the singular, as "CRC"
+	counter.Reading
+}
+
+// Counters are the link's error counters.
+func (l Link) Counters() [3]Named {
+	return [3]Named{{"replay", l.Replay}, {"recovery", l.Recovery}, {"CRC", l.CRC}}
+}
+
+// Errors adds up what all links have counted since the driver was loaded. The sum is unread when any counter was not read, and
+// not supported when none is told.
+func (r Reading) Errors() (n uint64, have checks.Availability) {
 	if r.Have != checks.Read {
-		return 0, false
+		return 0, r.Have
 	}
+	have = checks.NotSupported
 	for _, l := range r.Links {
-		for _, c := range []counter.Reading{l.Replay, l.Recovery, l.CRC} {
+		for _, c := range l.Counters() {
 			switch c.Have {
 			case checks.Read:
-				n += c.Now
+				n, have = n+c.Now, checks.Read
 			case checks.Unread:
-				return 0, false
+				return 0, checks.Unread
 			}
 		}
 	}
-	return n, true
+	return n, have
 }

@@ -30,7 +30,7 @@ func Judge(gpu checks.GPU, r Reading, p policy.PCIe) checks.Finding {
 		return f
 	}
 	f.Evidence = evidence(r)
-	var faults, watch []string
+	var faults, watch, unread []string
 	fault := func(a checks.Action, format string, args ...any) {
 		f.Action = max(f.Action, a)
 		faults = append(faults, fmt.Sprintf(format, args...))
@@ -54,17 +54,23 @@ func Judge(gpu checks.GPU, r Reading, p policy.PCIe) checks.Finding {
 		}
 	}
 	limit := Limit(p, r.Gen, r.Width)
-	for _, c := range []struct {
-		what string
-		counter.Reading
-	}{{"replays", r.Replays}, {"corrected errors", r.Correctable}} {
+	for _, c := range r.counters() {
 		by, why := c.Rise()
-		if rate := counter.Rate(by, r.Over, time.Minute); rate > limit {
-			fault(checks.Drain, "%.0f %s a minute, more than %.0f on Gen%d x%d", rate, c.what, limit, r.Gen, r.Width)
+		if rate := counter.Rate(by, r.Over, time.Minute); c.limited && rate > limit {
+			fault(checks.Drain, "%.0f %s a minute, more than %.0f on %s", rate, c.what, limit, r.link())
 		}
-		if c.Saturated() {
+		switch {
+		case c.Saturated():
 			watched("%s: %s", c.what, why)
+		case c.Have == checks.Unread:
+			unread = append(unread, c.what)
 		}
+	}
+	if r.Busy == checks.Unread {
+		unread = append(unread, "load")
+	}
+	if r.HaveACS == checks.Unread && p.RequireACSOff {
+		unread = append(unread, "ACS")
 	}
 	if by, why := r.Fatal.Rise(); why == "" && by > 0 {
 		fault(checks.Drain, "%d fatal errors in %s", by, r.Over.Round(time.Second))
@@ -85,15 +91,39 @@ func Judge(gpu checks.GPU, r Reading, p policy.PCIe) checks.Finding {
 		f.Verdict, f.Reason = checks.Fail, strings.Join(faults, "; ")
 	case lanes == 0:
 		f.Reason = fmt.Sprintf("runs at x%d; how wide it should be is not known", r.Width)
+	case len(unread) > 0:
+		f.Reason = strings.Join(append([]string{strings.Join(unread, ", ") + " not read"}, watch...), "; ")
+		if len(watch) > 0 {
+			f.Action = checks.Watch
+		}
 	case len(watch) > 0:
 		f.Verdict, f.Action, f.Reason = checks.Pass, checks.Watch, strings.Join(watch, "; ")
 	default:
-		f.Verdict, f.Reason = checks.Pass, fmt.Sprintf("Gen%d x%d", r.Gen, r.Width)
+		f.Verdict, f.Reason = checks.Pass, r.link()
 		if by, why := r.Replays.Rise(); why == "" {
 			f.Reason += fmt.Sprintf(", %d replays in %s", by, r.Over.Round(time.Second))
 		}
 	}
 	return f
+}
+
+// A named counter of a link; limited is one whose rate is judged.
+type named struct {
+	what string
+	counter.Reading
+	limited bool
+}
+
+func (r Reading) counters() [4]named {
+	return [4]named{{"replays", r.Replays, true}, {"corrected errors", r.Correctable, true}, {"non-fatal errors", r.NonFatal, false}, {"fatal errors", r.Fatal, false}}
+}
+
+// link is how fast and how wide the link runs, as "Gen5 x16".
+func (r Reading) link() string {
+	if r.Gen == 0 {
+		return fmt.Sprintf("x%d, at a speed that is not told", r.Width)
+	}
+	return fmt.Sprintf("Gen%d x%d", r.Gen, r.Width)
 }
 
 // Limit is how many replays, or corrected errors, a minute a link may have: its lanes times the policy's figure for its

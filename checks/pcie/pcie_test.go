@@ -18,10 +18,16 @@ var (
 
 func rose(by uint64) counter.Reading { return counter.Of(1000 + by).After(counter.Of(1000)) }
 
+// quiet is a link whose counters were read and stand at zero.
+func quiet(r Reading) Reading {
+	r.Replays, r.Correctable, r.NonFatal, r.Fatal = counter.Of(0), counter.Of(0), counter.Of(0), counter.Of(0)
+	return r
+}
+
 func TestJudge(t *testing.T) {
 	full := End{Width: 16, Gen: 5}
 	link := func(change func(*Reading)) Reading {
-		r := Reading{Have: checks.Read, Width: 16, Gen: 5, Most: full, Port: full, Busy: checks.Read, Over: time.Minute}
+		r := quiet(Reading{Have: checks.Read, Width: 16, Gen: 5, Most: full, Port: full, Busy: checks.Read, Over: time.Minute})
 		if change != nil {
 			change(&r)
 		}
@@ -56,12 +62,26 @@ func TestJudge(t *testing.T) {
 		{"busy only now", link(func(r *Reading) { r.Gen, r.Percent, r.Before = 2, 100, &Moment{1, 49} }), limits, checks.Pass, checks.Watch, "a fault when"},
 		{"fast the time before", link(func(r *Reading) { r.Gen, r.Percent, r.Before = 2, 100, &Moment{5, 100} }), limits, checks.Pass, checks.Watch, "a fault when"},
 		{"as fast as the port", link(func(r *Reading) { r.Gen, r.Port.Gen, r.Percent, r.Before = 4, 4, 100, &Moment{4, 100} }), limits, checks.Pass, checks.None, "Gen4"},
-		{"how busy it is was not read", link(func(r *Reading) { r.Gen, r.Percent, r.Busy, r.Before = 2, 100, checks.Unread, &Moment{2, 100} }), limits, checks.Pass, checks.None, "Gen2"},
-		{"a speed that was not read", link(func(r *Reading) { r.Gen, r.Percent, r.Before = 0, 100, &Moment{0, 100} }), limits, checks.Pass, checks.None, "Gen0"},
+		{"how busy it is was not read", link(func(r *Reading) { r.Gen, r.Percent, r.Busy, r.Before = 2, 100, checks.Unread, &Moment{2, 100} }), limits, checks.Unknown, checks.None, "load not read"},
+		{"how busy it is is not told in MIG mode", link(func(r *Reading) { r.Gen, r.Percent, r.Busy, r.Before = 2, 100, checks.NotSupported, &Moment{2, 100} }), limits, checks.Pass, checks.None, "Gen2"},
+		{"a speed that was not read", link(func(r *Reading) { r.Gen, r.Percent, r.Before = 0, 100, &Moment{0, 100} }), limits, checks.Pass, checks.None, "x16, at a speed that is not told"},
 		{"as many replays as the link may have", link(func(r *Reading) { r.Replays = rose(31) }), limits, checks.Pass, checks.None, "31 replays in 1m0s"},
 		{"one more", link(func(r *Reading) { r.Replays = rose(32) }), limits, checks.Fail, checks.Drain, "32 replays a minute, more than 31 on Gen5 x16"},
 		{"one more in twice the time is half", link(func(r *Reading) { r.Replays, r.Over = rose(32), 2*time.Minute }), limits, checks.Pass, checks.None, "32 replays in 2m0s"},
 		{"replays from before the first reading", link(func(r *Reading) { r.Replays, r.Over = counter.Of(99999), 0 }), limits, checks.Pass, checks.None, "Gen5 x16"},
+		{"replays that were not read are not zero", link(func(r *Reading) { r.Replays = counter.Reading{} }), limits, checks.Unknown, checks.None, "replays not read"},
+		{"nor are those that AER counts", link(func(r *Reading) {
+			r.Correctable, r.NonFatal, r.Fatal = counter.Reading{}, counter.Reading{}, counter.Reading{}
+		}), limits, checks.Unknown, checks.None, "corrected errors, non-fatal errors, fatal errors not read"},
+		{"what was not read hides no fault", link(func(r *Reading) { r.Replays, r.Width = counter.Reading{}, 8 }), limits, checks.Fail, checks.Drain, "runs at x8"},
+		{"nor what is to be watched", link(func(r *Reading) { r.Replays, r.NonFatal = counter.Reading{}, rose(1) }), limits, checks.Unknown, checks.Watch, "replays not read; 1 uncorrectable"},
+		{"what is not counted is not judged", link(func(r *Reading) {
+			no := counter.Reading{Have: checks.NotSupported}
+			r.Replays, r.Correctable, r.NonFatal, r.Fatal = no, no, no, no
+		}), limits, checks.Pass, checks.None, "Gen5 x16"},
+		{"fatal errors, saturated", link(func(r *Reading) { r.Fatal = counter.Of(255) }), limits, checks.Pass, checks.Watch, "fatal errors: saturated at 255"},
+		{"non-fatal errors, saturated", link(func(r *Reading) { r.NonFatal = counter.Of(1<<32 - 1) }), limits, checks.Pass, checks.Watch, "non-fatal errors: saturated at 4294967295"},
+		{"ACS that was not read, where it must be off", link(nil), with(func(p *policy.PCIe) { p.RequireACSOff = true }), checks.Unknown, checks.None, "ACS not read"},
 		{"saturated", link(func(r *Reading) { r.Replays = counter.Of(65535) }), limits, checks.Pass, checks.Watch, "replays: saturated at 65535"},
 		{"as many corrected errors as it may have", link(func(r *Reading) { r.Correctable = rose(31) }), limits, checks.Pass, checks.None, ""},
 		{"more corrected errors", link(func(r *Reading) { r.Correctable = rose(32) }), limits, checks.Fail, checks.Drain, "32 corrected errors a minute"},
@@ -120,5 +140,5 @@ func TestEvidence(t *testing.T) {
 
 func TestThreeFixtures(t *testing.T) {
 	one := func(r Reading) []checks.Finding { return []checks.Finding{Judge(gpu, r, limits)} }
-	checktest.Three(t, ID, one(Reading{Have: checks.Read, Width: 16, Most: End{16, 5}}), one(Reading{Have: checks.Read, Width: 8, Most: End{16, 5}}), one(Reading{Err: "gone"}))
+	checktest.Three(t, ID, one(quiet(Reading{Have: checks.Read, Width: 16, Most: End{16, 5}, Busy: checks.Read})), one(Reading{Have: checks.Read, Width: 8, Most: End{16, 5}}), one(Reading{Err: "gone"}))
 }

@@ -52,7 +52,8 @@ func TestJudgePort(t *testing.T) {
 		reason  string
 	}{
 		{"up at the rate it had", up(), nil, checks.Pass, checks.None, "up at 400 Gb/s"},
-		{"up, and the kernel does not say how fast", up(func(x *Port) { x.Rate = 0 }), nil, checks.Pass, checks.None, "up"},
+		{"up, and the kernel does not say how fast", up(func(x *Port) { x.Rate = 0 }), nil, checks.Unknown, checks.None, "up; how fast was not read, should be 400 Gb/s"},
+		{"up, and the kernel never said how fast", up(func(x *Port) { x.Rate, x.Past.Learned = 0, &Learned{} }), nil, checks.Pass, checks.None, "up"},
 		{"up for the first time", up(func(x *Port) { x.Past.Learned = nil }), nil, checks.Pass, checks.None, "up at 400 Gb/s"},
 		{"not read", up(func(x *Port) { x.Err = "state: permission denied" }), nil, checks.Unknown, checks.None, "port not read: state: permission denied"},
 		{"never cabled", downFor(time.Hour, func(x *Port) { x.Past.Learned = nil }), nil, checks.NotApplicable, checks.None, "never up on this node: DOWN Polling"},

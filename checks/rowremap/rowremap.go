@@ -49,6 +49,9 @@ func Judge(gpu checks.GPU, r Reading, p policy.RowRemap) checks.Finding {
 	default:
 		f.Verdict = checks.Pass
 		f.Reason = fmt.Sprintf("%d rows remapped, none pending, none failed", r.Correctable+r.Uncorrectable)
+		if r.HaveBanks == checks.Unread { // what would only be watched leaves no verdict open
+			f.Reason += "; how many spare rows are left was not read"
+		}
 	}
 	return f
 }

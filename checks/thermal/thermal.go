@@ -18,6 +18,9 @@ func Judge(gpu checks.GPU, r Reading, p policy.Thermal) checks.Finding {
 	if r.Core.read() && r.Core.C <= 0 { // gpud found such readings unreliable
 		r.Core = Degrees{Err: fmt.Sprintf("reads %d °C, which is not reliable", r.Core.C)}
 	}
+	if r.Memory.read() && r.Memory.C <= 0 { // boards that do not tell it give 0
+		r.Memory = Degrees{Have: checks.NotSupported}
+	}
 	if !r.Core.read() && !r.Margin.read() {
 		if r.Core.Have == checks.NotSupported {
 			f.Verdict, f.Reason = checks.NotApplicable, "this GPU tells no temperature"
@@ -55,6 +58,13 @@ func Judge(gpu checks.GPU, r Reading, p policy.Thermal) checks.Finding {
 		f.Verdict, f.Action, f.Reason = checks.Fail, checks.Drain, strings.Join(faults, "; ")
 	case !known && p.MaxCore == 0:
 		f.Reason = fmt.Sprintf("core at %d °C; the GPU tells no limit to judge it by", r.Core.C)
+	case r.Memory.Have == checks.Unread:
+		f.Reason = "memory temperature not read"
+		if r.Memory.Err != "" {
+			f.Reason += ": " + r.Memory.Err
+		}
+	case r.Memory.read() && r.MemoryMax.Have == checks.Unread && p.MaxMemory == 0:
+		f.Reason = fmt.Sprintf("memory at %d °C; its limit was not read", r.Memory.C)
 	case len(watch) > 0:
 		f.Verdict, f.Action, f.Reason = checks.Pass, checks.Watch, strings.Join(watch, "; ")
 	case known:

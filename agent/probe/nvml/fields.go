@@ -117,27 +117,35 @@ func (t table) degrees(field uint32) thermal.Degrees {
 
 func (t table) retired() retired.Reading {
 	single, double, pending := t[gonvml.FI_DEV_RETIRED_SBE], t[gonvml.FI_DEV_RETIRED_DBE], t[gonvml.FI_DEV_RETIRED_PENDING]
-	for _, v := range []value{single, double, pending} {
-		if v.have != checks.Read {
-			return retired.Reading{Have: v.have, Err: v.err}
-		}
+	if v := worst(single, double, pending); v.have != checks.Read {
+		return retired.Reading{Have: v.have, Err: v.err}
 	}
 	return retired.Reading{Have: checks.Read, Single: single.n, Double: double.n, Pending: pending.n != 0}
 }
 
 func (t table) dram() ecc.Location {
-	l := ecc.Location{Have: checks.Read}
-	for field, into := range map[uint32]*uint64{
-		gonvml.FI_DEV_ECC_SBE_VOL_DEV: &l.VolatileCorrected, gonvml.FI_DEV_ECC_DBE_VOL_DEV: &l.VolatileUncorrected,
-		gonvml.FI_DEV_ECC_SBE_AGG_DEV: &l.AggregateCorrected, gonvml.FI_DEV_ECC_DBE_AGG_DEV: &l.AggregateUncorrected,
-	} {
-		v := t[field]
-		if v.have != checks.Read {
-			return ecc.Location{Have: v.have}
-		}
-		*into = v.u
+	corrected, uncorrected := t[gonvml.FI_DEV_ECC_SBE_VOL_DEV], t[gonvml.FI_DEV_ECC_DBE_VOL_DEV]
+	lifeCorrected, lifeUncorrected := t[gonvml.FI_DEV_ECC_SBE_AGG_DEV], t[gonvml.FI_DEV_ECC_DBE_AGG_DEV]
+	if v := worst(corrected, uncorrected, lifeCorrected, lifeUncorrected); v.have != checks.Read {
+		return ecc.Location{Have: v.have}
 	}
-	return l
+	return ecc.Location{Have: checks.Read, VolatileCorrected: corrected.u, VolatileUncorrected: uncorrected.u,
+		AggregateCorrected: lifeCorrected.u, AggregateUncorrected: lifeUncorrected.u}
+}
+
+// worst is the answer that says what is known of several that belong together: one that could not be read, else one that
+// the driver does not have, else the last.
+func worst(vs ...value) (out value) {
+	out = value{have: checks.Read}
+	for _, v := range vs {
+		if v.have == checks.Unread {
+			return v
+		}
+		if out.have == checks.Read {
+			out = v
+		}
+	}
+	return out
 }
 
 // held is how long reasons to slow down have held. Before R570 only the software thermal one was counted, by another field.
@@ -150,7 +158,8 @@ func (t table) held() map[clocks.Name]counter.Reading {
 		{clocks.NameSWThermal, gonvml.FI_DEV_PERF_POLICY_THERMAL}, {clocks.NameSWThermal, gonvml.FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN},
 		{clocks.NameHWThermal, gonvml.FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN}, {clocks.NamePowerBrake, gonvml.FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN},
 	} {
-		if v := t.of(x.field).counter(); v.Have == checks.Read {
+		v := t.of(x.field).counter()
+		if v.Have == checks.Read || v.Have == checks.Unread && held[x.name].Have != checks.Read {
 			held[x.name] = v
 		}
 	}

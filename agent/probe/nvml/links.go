@@ -28,6 +28,7 @@ type linkPart struct {
 	askedVersion bool
 	version      int
 
+	counted               bool // its turn has come once
 	replay, recovery, crc counter.Reading
 }
 

@@ -147,12 +147,13 @@ func (c *child) linkCounters(d *device, r *nvlink.Reading) (string, gonvml.Retur
 			}
 		}
 		part := d.part(i)
+		part.counted = true
 		part.replay, part.recovery = of[gonvml.NVLINK_ERROR_DL_REPLAY], of[gonvml.NVLINK_ERROR_DL_RECOVERY]
 		part.crc = of[gonvml.NVLINK_ERROR_DL_CRC_FLIT].Plus(of[gonvml.NVLINK_ERROR_DL_CRC_DATA])
 	}
 	for i := range r.Links {
 		part := d.part(i)
-		r.Links[i].Replay, r.Links[i].Recovery, r.Links[i].CRC = part.replay, part.recovery, part.crc
+		r.Links[i].Replay, r.Links[i].Recovery, r.Links[i].CRC, r.Links[i].InTurn = part.replay, part.recovery, part.crc, !part.counted
 	}
 	return call, gonvml.SUCCESS
 }

@@ -3,6 +3,7 @@ package nvml
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/counter"
 	"github.com/assay-gpu/assay/checks/nvlink"
+	"github.com/assay-gpu/assay/checks/policy"
 )
 
 // The drivers of these stories. R450 numbered its fields up to 160 and had none with a link's number as their scope.
@@ -100,9 +102,17 @@ func TestLinksOfADriverWithoutFields(t *testing.T) {
 	if first.Have != checks.Read || len(first.Links) != 6 || first.Links[2].State != nvlink.Inactive || first.Links[4].State != nvlink.Active {
 		t.Fatalf("%+v", first)
 	}
-	if _, known := first.Errors(); known && first.Links[5].CRC.Have != checks.Read {
+	if _, have := first.Errors(); have == checks.Read && first.Links[5].CRC.Have != checks.Read {
 		t.Error("counters that were not read are taken for known")
 	}
+	if f := nvlink.Judge([]nvlink.GPU{{Reading: first}}, policy.Default().NVLink)[0]; f.Verdict != checks.Pass {
+		t.Errorf("links whose turn has not come: %s %q", f.Verdict, f.Reason)
+	}
+	n.set(0, "unreadable", "nvmlDeviceGetNvLinkErrorCounter")
+	if f := nvlink.Judge([]nvlink.GPU{{Reading: n.cycle()[0]}}, policy.Default().NVLink)[0]; f.Verdict != checks.Unknown || !strings.Contains(f.Reason, "CRC counter of link ") {
+		t.Errorf("links whose counters fail: %s %q", f.Verdict, f.Reason)
+	}
+	n.set(0, "unreadable", "")
 	for range 4 {
 		n.cycle()
 	}

@@ -31,6 +31,7 @@ enum {
 	TIMEOUT = 10,
 	GPU_IS_LOST = 15,
 	VERSION_MISMATCH = 25,
+	UNKNOWN = 999,
 };
 
 enum function {
@@ -159,6 +160,8 @@ static ret_t on(enum function fn, int slot, struct sim_gpu *g)
 		return GPU_IS_LOST;
 	if (g->not_supported >> fn & 1)
 		return NOT_SUPPORTED;
+	if (g->unreadable >> fn & 1)
+		return UNKNOWN;
 	return OK;
 }
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define SIM_MAGIC 0x59415341u /* "ASAY" */
-#define SIM_LAYOUT 3u
+#define SIM_LAYOUT 4u
 #define SIM_GPUS 16
 #define SIM_LINKS 18
 #define SIM_FIELDS 512 /* values of nvmlDeviceGetFieldValues for each GPU */
@@ -64,6 +64,7 @@ struct sim_gpu {
 	uint32_t remote[SIM_LINKS][3]; /* each link's far end: domain, bus, device; all 0: not told */
 	uint64_t not_supported; /* bit per function */
 	uint64_t hang;          /* bit per function */
+	uint64_t unreadable;    /* bit per function: it fails with an unknown error */
 };
 
 struct sim_node {

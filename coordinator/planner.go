@@ -10,7 +10,6 @@ import (
 	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/scheduler"
-	"github.com/assay-gpu/assay/scheduler/backfill"
 	"github.com/assay-gpu/assay/scheduler/commit"
 	"github.com/assay-gpu/assay/scheduler/cycle"
 	"github.com/assay-gpu/assay/scheduler/queue"
@@ -70,7 +69,7 @@ func (p *planner) rebuild(s *state, topology string, now time.Time) error {
 	for _, m := range members {
 		p.members[m] = true
 	}
-	p.cycle = &cycle.Cycle{Queue: q, Fleet: scheduler.NewFleet(tree, now), Wishes: p.wish, Had: p.nodesHad, Options: backfill.DefaultOptions(), NoPreemption: true}
+	p.cycle = &cycle.Cycle{Queue: q, Fleet: scheduler.NewFleet(tree, now), Wishes: p.wish, Had: p.nodesHad, Options: book.Priority.Plan(), NoPreemption: true}
 	p.within = map[string]*scheduler.NodeSet{}
 	for name := range book.Partitions {
 		if nodes := book.Within(name, tree.Node); nodes != nil {

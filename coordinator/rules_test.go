@@ -289,3 +289,20 @@ func TestABatch(t *testing.T) {
 		t.Errorf("%d scripts are stored for two, %v", len(kept), err)
 	}
 }
+
+// Without backfill nobody passes a job that waits; with it one does that ends before the other can start.
+func TestBackfillIsTheSites(t *testing.T) {
+	nodes := []string{"gpu001", "gpu002", "gpu003"}
+	s := gangSite(t, nodes...)
+	playRanks(s, nodes, patient)
+	s.rules(rules.File{Priority: &rules.Priority{Backfill: "none"}})
+	first := s.submit(wire.JobAsk{Name: "first", Gang: scheduler.Gang{Nodes: 2, Limit: time.Hour}})
+	s.await(first.ID, "its start", inState(jobRunning))
+	wide := s.submit(wire.JobAsk{Name: "wide", Gang: scheduler.Gang{Nodes: 3, Limit: time.Hour}})
+	small := s.submit(wire.JobAsk{Name: "small", Gang: scheduler.Gang{Nodes: 1, Limit: time.Minute}})
+	s.await(small.ID, "a reason", func(j wire.Job) bool {
+		return j.State == jobPending && strings.Contains(j.Reason, fmt.Sprintf("job %d goes before it, and without backfill nobody passes", wide.ID))
+	})
+	s.rules(rules.File{Priority: &rules.Priority{}})
+	s.await(small.ID, "its start in the hole", inState(jobRunning))
+}

@@ -340,9 +340,9 @@ func (a *app) ruleDumpCmd() *cobra.Command {
 func (a *app) priorityCmd() *cobra.Command {
 	keys := keysOf(reflect.TypeFor[rules.Priority](), "")
 	return a.command(spec{
-		use: "priority [KEY=VALUE…]", short: "Show or set the weights that make a job's priority", args: cobra.ArbitraryArgs, keys: settings(keys),
-		example: "  assay account priority\n  assay account priority fair_share=20000 half_life=14d",
-		long:    "Keys, as PriorityWeight… and what goes with them in slurm.conf:\n\n  " + strings.Join(wrapped(keys, 100), "\n  "),
+		use: "priority [KEY=VALUE…]", short: "Show or set what makes a job's priority, and how starts are planned", args: cobra.ArbitraryArgs, keys: settings(keys),
+		example: "  assay account priority\n  assay account priority fair_share=20000 half_life=14d\n  assay account priority backfill=easy plan_ahead=14d",
+		long:    "Keys, as PriorityWeight… and bf_… in slurm.conf:\n\n  " + strings.Join(wrapped(keys, 100), "\n  "),
 		run: func(ctx context.Context, c *client.Client, args []string) error {
 			f, err := c.Rules(ctx, true)
 			if err != nil {

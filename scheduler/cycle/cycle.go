@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -228,7 +229,7 @@ func (c *Cycle) Wake(now int64) (at int64, ok bool) {
 
 // reasons notes on each job that was considered and does not start why it waits.
 func (c *Cycle) reasons(entries []queue.Entry, starts map[int]bool, now int64) {
-	top := true
+	top, first := true, int64(0)
 	for i, e := range entries {
 		if starts[i] || e.Job.Why.Code != queue.NoReason {
 			continue
@@ -238,12 +239,25 @@ func (c *Cycle) reasons(entries []queue.Entry, starts map[int]bool, now int64) {
 		case planned:
 			e.Job.Why = queue.Reason{Code: code(p.Cause.Kind), Text: p.Sentence(now)}
 		case top:
-			e.Job.Why = queue.Reason{Code: queue.Resources, Text: "does not fit now; no start could be planned"}
+			e.Job.Why = queue.Reason{Code: queue.Resources, Text: fmt.Sprintf("does not fit now; no start could be planned in the next %s", time.Duration(c.Options.Window)*time.Second)}
 		default:
-			e.Job.Why = queue.Reason{Code: queue.PriorityReason, Text: "others go before it; too far back in the queue to have a planned start"}
+			e.Job.Why = queue.Reason{Code: queue.PriorityReason, Text: c.unplanned(first)}
 		}
-		top = false
+		if top {
+			top, first = false, e.Job.ID
+		}
 	}
+}
+
+// unplanned is why a job has no planned start, when first is the first job that waits.
+func (c *Cycle) unplanned(first int64) string {
+	switch {
+	case c.Options.Strict:
+		return fmt.Sprintf("job %d goes before it, and without backfill nobody passes a job that waits", first)
+	case c.Options.EASY:
+		return fmt.Sprintf("does not fit now beside job %d, which goes first and alone has a planned start: backfill is EASY", first)
+	}
+	return fmt.Sprintf("others go before it, job %d first; too far back in the queue to have a planned start: %d jobs have one", first, len(c.schedule.Planned))
 }
 
 // code is the word that Slurm has for a cause.

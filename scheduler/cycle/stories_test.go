@@ -16,14 +16,15 @@ import (
 
 // The files under testdata tell what users of other schedulers complained of, and what happens here. Commands:
 //
-//	fleet leaves=N per=N          nodes of 8 GPUs; lines: qos NAME …, account NAME …
-//	submit ID nodes= gpus= limit= runs= qos= account= near=required switches=N@T
+//	fleet leaves=N per=N [depth=N] [backfill=none|easy] [ahead=T]   nodes of 8 GPUs; lines: qos NAME …, account NAME …
+//	submit ID nodes= gpus= limit= runs= qos= account= near=required switches=N@T count=N
 //	plan|event [at=T]             one round, carried out
 //	until T                       event rounds whenever something is due, a plan every five minutes
 //	fail NODE | mend NODE | launchfail ID
 //	reserve NAME NODES from= to=
 //	window NAME NODES from= to= [every=T] [maint] [accounts=A]   a reservation of the queue's
-//	why ID | planned ID
+//	why ID
+//	cost                          of the last round
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var w *world
@@ -68,6 +69,8 @@ func TestStories(t *testing.T) {
 				w.c.Fleet.Reserve(scheduler.Reservation{Name: words[0], Start: time.Unix(start+span(t, args["from"]), 0), End: time.Unix(start+span(t, args["to"]), 0), Nobody: true, Nodes: set})
 			case "window":
 				w.window(t, words, args, start)
+			case "cost":
+				return fmt.Sprintf("%d placements tried for %d jobs", w.c.Schedule().Spots, len(w.c.Queue.Pending()))
 			case "why":
 				id, _ := strconv.ParseInt(words[0], 10, 64)
 				r := w.c.Explain(id)
@@ -126,11 +129,20 @@ func readFleet(t *testing.T, args map[string]string, input string) *world {
 			t.Fatalf("no line %s", f[0])
 		}
 	}
-	return newWorld(t, leaves, per, cfg, specs)
+	w := newWorld(t, leaves, per, cfg, specs)
+	if depth, ok := args["depth"]; ok {
+		w.c.Options.Depth, _ = strconv.Atoi(depth)
+	}
+	if ahead, ok := args["ahead"]; ok {
+		w.c.Options.Window = span(t, ahead)
+	}
+	w.c.Options.Strict, w.c.Options.EASY = args["backfill"] == "none", args["backfill"] == "easy"
+	return w
 }
 
 func (w *world) submit(t *testing.T, word string, args map[string]string) string {
 	id, _ := strconv.ParseInt(word, 10, 64)
+	count := 1
 	j := queue.Job{ID: id, Account: "all", Partition: "batch", QOS: "normal", Nodes: 1, GPUsPerNode: 8, Limit: 3600, Requeue: true}
 	for k, v := range args {
 		n, _ := strconv.Atoi(v)
@@ -158,13 +170,19 @@ func (w *world) submit(t *testing.T, word string, args map[string]string) string
 			}
 		case "reservation":
 			j.Reservation = v
+		case "count":
+			count = n
 		case "at":
 		default:
 			t.Fatalf("no field %s", k)
 		}
 	}
-	if err := w.c.Queue.Submit(j, w.now); err != nil {
-		return err.Error()
+	for i := range int64(count) {
+		one := j
+		one.ID += i
+		if err := w.c.Queue.Submit(one, w.now); err != nil {
+			return err.Error()
+		}
 	}
 	return ""
 }

@@ -236,6 +236,7 @@ func (p *Priority) faults(bad func(string, ...any)) {
 	if _, err := p.TRES.values(); err != nil {
 		bad("tres: %v", err)
 	}
+	p.planFaults(bad)
 }
 
 // nodeNames are those of a hostlist; nil for all nodes of the fleet.

@@ -84,6 +84,11 @@ func (p Priority) Filled() Priority {
 	p.into(&c)
 	p.Age, p.FairShare, p.JobSize, p.Partition, p.QOS, p.Assoc = &c.Weights.Age, &c.Weights.FairShare, &c.Weights.JobSize, &c.Weights.Partition, &c.Weights.QOS, &c.Weights.Assoc
 	p.MaxAge, p.HalfLife = Time(c.MaxAge), Time(c.HalfLife)
+	o := p.Plan()
+	p.Depth, p.Ahead = o.Depth, Time(o.Window)
+	if p.Backfill == "" {
+		p.Backfill = "conservative"
+	}
 	return p
 }
 

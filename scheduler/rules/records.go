@@ -102,8 +102,8 @@ type Reservation struct {
 	Reason   string    `json:"reason,omitempty" yaml:"reason"`
 }
 
-// A Priority is how a job's place in the queue is worked out: Slurm's PriorityWeight… and what goes with them. What is left
-// out is as in DefaultPriority.
+// A Priority is how a job's place in the queue is worked out, and its start planned: Slurm's PriorityWeight… and bf_… and what
+// goes with them.
 type Priority struct {
 	Age        *float64 `json:"age,omitempty" yaml:"age"`
 	FairShare  *float64 `json:"fair_share,omitempty" yaml:"fair_share"`
@@ -120,4 +120,10 @@ type Priority struct {
 	ByTime     bool     `json:"small_relative_to_time,omitempty" yaml:"small_relative_to_time"`
 	AccrueHeld bool     `json:"accrue_always,omitempty" yaml:"accrue_always"`
 	Raw        bool     `json:"no_normal_all,omitempty" yaml:"no_normal_all"`
+	// Who may pass a job that waits: conservative (also empty) whoever makes no planned start later, easy whoever makes that of
+	// the first no later, none nobody.
+	Backfill string `json:"backfill,omitempty" yaml:"backfill"`
+	Depth    int    `json:"plan_depth,omitempty" yaml:"plan_depth"`     // jobs that get a planned start; left out: 1,000
+	Ahead    Time   `json:"plan_ahead,omitzero" yaml:"plan_ahead"`      // how far plans look; left out: 7 days
+	Renewed  bool   `json:"plan_renewed,omitempty" yaml:"plan_renewed"` // plan as if certificates were renewed in time
 }

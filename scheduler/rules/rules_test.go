@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-gpu/assay/scheduler/backfill"
 	"github.com/assay-gpu/assay/scheduler/queue"
 	"github.com/assay-gpu/assay/scheduler/quota"
 )
@@ -172,4 +173,25 @@ func FuzzText(f *testing.F) {
 			}
 		}
 	})
+}
+
+// How starts are planned: defaults, and each key.
+func TestPlan(t *testing.T) {
+	if got, want := (&Priority{}).Plan(), backfill.DefaultOptions(); got != want {
+		t.Errorf("nothing said: %+v, want %+v", got, want)
+	}
+	got := (&Priority{Backfill: "none", Depth: 50, Ahead: 14 * 24 * 3600, Renewed: true}).Plan()
+	if want := (backfill.Options{Depth: 50, Window: 14 * 24 * 3600, Strict: true, Renew: true}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if o := (&Priority{Backfill: "easy"}).Plan(); !o.EASY || o.Strict {
+		t.Errorf("easy: %+v", o)
+	}
+	book := NewBook().With(File{Priority: &Priority{Backfill: "greedy", Depth: -1, Ahead: 60}})
+	err := book.Check()
+	for _, want := range []string{`backfill "greedy"`, "plan_depth -1", "plan_ahead 00:01:00"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want it to name %s", err, want)
+		}
+	}
 }

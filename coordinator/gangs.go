@@ -211,6 +211,8 @@ func endOfLaunch(l commit.Launch, now time.Time) *queue.Ending {
 		e.State = queue.Timeout
 	case commit.Cancelled:
 		e.State = queue.Cancelled
+	case commit.Requeued:
+		e.State, e.Again = queue.Cancelled, true
 	case commit.NodeFail:
 		e.State = queue.NodeFail
 	case commit.Unstarted:

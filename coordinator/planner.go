@@ -110,6 +110,10 @@ func (p *planner) take(s *state, j job) error {
 	if j.Nodes != "" {
 		p.had[j.ID] = j.Nodes
 	}
+	if q != nil && q.State.Done() && !j.over() { // somebody wants it started again
+		p.cycle.Queue.Forget(j.ID)
+		q = nil
+	}
 	switch {
 	case j.over():
 		delete(p.first, j.ID)

@@ -271,7 +271,7 @@ func (c *Coordinator) OrderJob(ctx context.Context, by, verb string, id int64, v
 					more = true
 					break
 				}
-				if err := t.orderJob(by, verb, one, v); err != nil && !isArray {
+				if err := l.orderJob(t, by, verb, one, v); err != nil && !isArray {
 					return err
 				}
 				last = one
@@ -287,10 +287,13 @@ func (c *Coordinator) OrderJob(ctx context.Context, by, verb string, id int64, v
 	}
 }
 
-func (t *tx) orderJob(by, verb string, id int64, v wire.JobVerb) error {
+func (l *lead) orderJob(t *tx, by, verb string, id int64, v wire.JobVerb) error {
 	j, ok := t.job(id)
 	if !ok {
 		return unknownJob(id)
+	}
+	if verb == "requeue" {
+		return l.requeueJob(t, j, by, v.Reason)
 	}
 	if j.over() {
 		return &refusedError{fmt.Sprintf("job %d has ended: %s", id, j.State), "`assay job list` shows the jobs that go on"}
@@ -307,7 +310,7 @@ func (t *tx) orderJob(by, verb string, id int64, v wire.JobVerb) error {
 			j.Queue.HeldAdmin, j.Queue.Attempts, j.Queue.NotBefore = false, 0, 0
 		}
 	default:
-		return &invalidError{fmt.Sprintf("%q is no order to a job", verb), "orders are cancel, hold and release"}
+		return &invalidError{fmt.Sprintf("%q is no order to a job", verb), "orders are cancel, hold, release and requeue"}
 	}
 	t.setJob(j)
 	t.record(wire.HistoryEntry{Event: fmt.Sprintf("job %d %s", id, verb), By: by, Detail: detail(v.Reason)})

@@ -21,7 +21,9 @@ func (a *app) jobCmd() *cobra.Command {
 		a.jobSubmitCmd(), a.jobListCmd(), a.jobShowCmd(), a.jobWhyCmd(), a.jobLogsCmd(),
 		a.jobVerbCmd("cancel", "End jobs, whether they wait or run", "Every rank is ended everywhere: SIGTERM, and SIGKILL after 10 s.", (*client.Client).CancelJob),
 		a.jobVerbCmd("hold", "Keep waiting jobs from starting", "", (*client.Client).HoldJob),
-		a.jobVerbCmd("release", "Let held jobs go on", "A job held after it failed to start too often may try again.", (*client.Client).ReleaseJob))
+		a.jobVerbCmd("release", "Let held jobs go on", "A job held after it failed to start too often may try again.", (*client.Client).ReleaseJob),
+		a.jobVerbCmd("requeue", "Put jobs that run, or have ended, back into the queue",
+			"A job keeps its number. What runs of it is ended everywhere first. It starts again whether it said --requeue or not, and failures before count no more.", (*client.Client).RequeueJob))
 }
 
 func (a *app) queueCmd() *cobra.Command {

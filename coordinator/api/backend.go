@@ -118,7 +118,7 @@ type Jobs interface {
 	// Jobs lists jobs, oldest first; those that have ended only with all.
 	Jobs(ctx context.Context, all bool) ([]wire.Job, error)
 	Job(ctx context.Context, id int64) (wire.Job, error)
-	// OrderJob carries out cancel, hold or release.
+	// OrderJob carries out cancel, hold, release or requeue.
 	OrderJob(ctx context.Context, by, verb string, id int64, v wire.JobVerb) (wire.Job, error)
 	JobLogs(ctx context.Context, id int64) (wire.JobLogs, error)
 }

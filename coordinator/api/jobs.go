@@ -118,9 +118,9 @@ func (s *Server) orderJob(c call) (any, error) {
 	}
 	verb := c.r.PathValue("verb")
 	switch verb {
-	case "cancel", "hold", "release":
+	case "cancel", "hold", "release", "requeue":
 	default:
-		return nil, Errorf(http.StatusNotFound, "%.40q is no order to a job: cancel, hold and release are", verb)
+		return nil, Errorf(http.StatusNotFound, "%.40q is no order to a job: cancel, hold, release and requeue are", verb)
 	}
 	var v wire.JobVerb
 	if err := decode(c, maxBody, true, &v); err != nil {

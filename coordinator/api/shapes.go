@@ -81,7 +81,7 @@ var shapes = map[string]shape{
 	"POST " + wire.PathJobs + "/batch":       {does: "Submit many jobs", body: wire.Batch{}, answer: []wire.BatchAnswer{}},
 	"GET " + wire.PathJobs + "/{id}":         {does: "A job", answer: wire.Job{}},
 	"GET " + wire.PathJobs + "/{id}/logs":    {does: "The ends of what its ranks wrote", answer: wire.JobLogs{}},
-	"POST " + wire.PathJobs + "/{id}/{verb}": {does: "Order to a job: cancel, hold or release", body: wire.JobVerb{}, answer: wire.Job{}},
+	"POST " + wire.PathJobs + "/{id}/{verb}": {does: "Order to a job: cancel, hold, release or requeue", body: wire.JobVerb{}, answer: wire.Job{}},
 
 	"GET " + wire.PathRules:                       {does: "Partitions, QOS, accounts and reservations", answer: rules.File{}, query: []param{{"whole", "boolean", "with what holds where nothing was kept"}}},
 	"POST " + wire.PathRules:                      {does: "Keep records in place of those of the same names", body: rules.File{}, answer: rules.File{}},

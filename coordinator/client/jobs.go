@@ -49,6 +49,11 @@ func (c *Client) ReleaseJob(ctx context.Context, id string, v wire.JobVerb) (wir
 	return call[wire.Job](ctx, c, http.MethodPost, jobPath(id)+"/release", nil, v)
 }
 
+// RequeueJob puts a job that runs, or has ended, back into the queue.
+func (c *Client) RequeueJob(ctx context.Context, id string, v wire.JobVerb) (wire.Job, error) {
+	return call[wire.Job](ctx, c, http.MethodPost, jobPath(id)+"/requeue", nil, v)
+}
+
 // JobLogs returns the ends of what the ranks of a job's last launch wrote.
 func (c *Client) JobLogs(ctx context.Context, id string) (wire.JobLogs, error) {
 	return call[wire.JobLogs](ctx, c, http.MethodGet, jobPath(id)+"/logs", nil, nil)

@@ -24,6 +24,7 @@ const (
 	Failed    Outcome = "failed"      // a rank did not
 	Timeout   Outcome = "timeout"     // the job's limit was over
 	Cancelled Outcome = "cancelled"   // by a person
+	Requeued  Outcome = "requeued"    // by a person, who wants it started again
 	NodeFail  Outcome = "node_fail"   // a node went away under it
 	Unstarted Outcome = "not_started" // no user code ran: a node failed at the barrier, or time was up there
 )
@@ -108,4 +109,12 @@ func (l Launch) Cancel(why string, t time.Time) Launch {
 		return l
 	}
 	return l.end(Cancelled, "", why, 0, t)
+}
+
+// Requeue ends l by the word of a person who wants the job started again.
+func (l Launch) Requeue(why string, t time.Time) Launch {
+	if l.Phase == Ending {
+		return l
+	}
+	return l.end(Requeued, "", why, 0, t)
 }

@@ -31,7 +31,10 @@ type Ending struct {
 	Node  string // the node to blame, if any
 	// Launch is true when no user code ran: prolog, barrier or certificate failed.
 	Launch bool
-	At     int64
+	// Again is true when a person wants the job started again: it goes back whatever it was submitted with, at once, and with
+	// no mark against it.
+	Again bool
+	At    int64
 }
 
 // An EndResult says what followed.
@@ -56,7 +59,7 @@ func (q *Queue) End(id int64, e Ending) (EndResult, error) {
 	result.Suspect = q.noteNode(j, e)
 	own := e.State == Completed || e.State == Timeout || e.State == Cancelled
 	wanted := e.State == Failed && slices.Contains(j.RequeueExit, e.Exit)
-	again := !own && (e.Launch || wanted || (j.Requeue && e.State != Failed))
+	again := e.Again || !own && (e.Launch || wanted || (j.Requeue && e.State != Failed))
 	if !again {
 		q.finish(j, e.State, e.At)
 		return result, nil
@@ -66,6 +69,7 @@ func (q *Queue) End(id int64, e Ending) (EndResult, error) {
 	q.pending = insert(q.pending, j.ID)
 	j.blame(e.Node, e.At)
 	switch {
+	case e.Again:
 	case e.State == Preempted:
 		// It did nothing wrong and keeps its place; the preemptor's claim keeps it from coming back too early.
 	case e.State == NodeFail && !e.Launch:

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 //	order [at=T]                    who may start, with priority; then who waits and why
 //	factors ID [at=T]
 //	start|cancel|hold|release ID [at=T] [admin]
-//	end ID STATE [exit=N] [node=N] [launch] [at=T]
+//	end ID STATE [exit=N] [node=N] [launch] [again] [at=T]
 //	admit ID [at=T]                 against the limits, as things stand
 //	reserve NAME start=T end=T …
 //	tick [at=T], job ID
@@ -115,7 +116,7 @@ func (s *story) end(id int64, words []string, args map[string]string) (string, e
 		}
 	}
 	e.Exit, _ = strconv.Atoi(args["exit"])
-	e.Launch = len(words) > 2
+	e.Launch, e.Again = slices.Contains(words[2:], "launch"), slices.Contains(words[2:], "again")
 	r, err := s.q.End(id, e)
 	out := ""
 	if r.Requeued {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/coordinator/api"
@@ -104,6 +105,8 @@ func (p *Plane) OrderJob(ctx context.Context, by, verb string, id int64, _ wire.
 		j.Code, j.Reason = "JobHeldUser", "held by its user"
 	case "release":
 		j.Code, j.Reason = "", ""
+	case "requeue":
+		j.State, j.Code, j.Reason, j.Nodes, j.Ended = "PENDING", "", "requeued by "+by, "", time.Time{}
 	}
 	p.jobs[id-1] = j
 	return j, nil

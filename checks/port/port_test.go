@@ -183,6 +183,11 @@ func TestJudgeWhatPolicyRequires(t *testing.T) {
 		{"for long", map[string]int{"mlx5_3/2": 400}, Reading{Ports: []Port{up()}, LackFor: 4 * minute}, "fail drain mlx5_3/2: no such port is up, policy requires one; so for 4m0s"},
 		{"one never cabled", map[string]int{"*": 1}, Reading{Ports: []Port{downFor(time.Hour, func(x *Port) { x.Past.Learned = nil })}, LackFor: time.Hour}, "fail drain *: no such port is up, policy requires one; so for 1h0m0s"},
 		{"what a port's own finding says is said once", map[string]int{"mlx5_3": 400}, Reading{Ports: []Port{downFor(time.Hour)}, LackFor: time.Hour}, ""},
+		{"one that is down long hides no slow one", map[string]int{"*": 400}, Reading{Ports: []Port{downFor(time.Hour), up(slow)}}, "fail drain *: 100 Gb/s, policy requires 400"},
+		{"one that may come back does", map[string]int{"*": 400}, Reading{Ports: []Port{downFor(minute), up(slow)}}, ""},
+		{"unless it was as slow", map[string]int{"*": 401}, Reading{Ports: []Port{downFor(minute), up(slow)}}, "fail drain *: 100 Gb/s, policy requires 401"},
+		{"one that could not be read may be the fast one", map[string]int{"*": 400}, Reading{Ports: []Port{up(func(x *Port) { x.Err, x.Up, x.Past = "state: permission denied", false, Past{} }), up(slow)}}, ""},
+		{"one never cabled hides nothing", map[string]int{"*": 400}, Reading{Ports: []Port{downFor(minute, func(x *Port) { x.Past.Learned = nil }), up(slow)}}, "fail drain *: 100 Gb/s, policy requires 400"},
 	} {
 		p := limits()
 		p.Require = tt.require

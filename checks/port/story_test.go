@@ -26,6 +26,10 @@ func TestStories(t *testing.T) {
 				switch a.Key {
 				case "count":
 					a.Scan(t, 0, &p.Count)
+				case "require":
+					var rate int
+					a.Scan(t, 0, &rate)
+					p.Require = map[string]int{"*": rate}
 				case "strikes":
 					l := p.Counters["link_downed"]
 					a.Scan(t, 0, &l.Strikes)

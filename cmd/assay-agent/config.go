@@ -197,6 +197,9 @@ func (c config) check() []fault {
 			add(p.name, "%q: want an absolute path", p.path)
 		}
 	}
+	if sameFolder(c.RunDir, c.StateDir) {
+		add("state-dir", "%q: want another folder than run-dir: what is in that one does not outlive the boot", c.StateDir)
+	}
 	if c.Sim != "" {
 		if _, err := os.Stat(filepath.Join(c.Sim, "state.json")); err != nil {
 			add("sim", "%q: not a simulated node (assay-agent sim init makes one): %w", c.Sim, err)
@@ -214,4 +217,17 @@ func (c config) check() []fault {
 		add("log-level", "%q: want debug, info, warn or error", c.LogLevel)
 	}
 	return faults
+}
+
+// sameFolder reports whether two paths name one folder, by a link too.
+func sameFolder(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }

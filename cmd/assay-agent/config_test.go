@@ -56,6 +56,23 @@ func TestEveryFaultOfTheFileHasItsLine(t *testing.T) {
 	}
 }
 
+// Both folders are held by one agent at a time, and the one is lost at every boot: one folder cannot be both.
+func TestRunAndStateAreTwoFolders(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []string{dir, dir + "/", dir + "/x/..", link} {
+		if _, err := load(t, "", "--run-dir", dir, "--state-dir", state); err == nil || !strings.Contains(err.Error(), "state-dir") || !strings.Contains(err.Error(), "another folder than run-dir") {
+			t.Errorf("--state-dir %s: %v", state, err)
+		}
+	}
+	if _, err := load(t, "", "--run-dir", dir, "--state-dir", dir+"/state"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestASimulatedNodeIsReadFromItsFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "state.json"), []byte("{}"), 0o600); err != nil {

@@ -39,10 +39,8 @@ func Cause(f checks.Finding) string {
 // describe is the finding for people, as "xid 79 GPU 3 fell off the bus".
 func describe(f checks.Finding) string {
 	parts := []string{Cause(f)}
-	if f.Subject.GPUIndex != nil {
-		parts = append(parts, "GPU "+strconv.Itoa(*f.Subject.GPUIndex))
-	} else if f.Subject.PCI != "" {
-		parts = append(parts, "GPU at "+f.Subject.PCI)
+	if where := part(f.Subject); where != "" {
+		parts = append(parts, where)
 	}
 	// A check's reason may begin with the cause, and is read alone elsewhere.
 	why := strings.TrimPrefix(f.Reason, parts[0]+" ")
@@ -53,6 +51,23 @@ func describe(f checks.Finding) string {
 		parts = append(parts, why)
 	}
 	return strings.Join(parts, " ")
+}
+
+// part names what a finding is about for people, and nothing for the node itself.
+func part(s checks.Subject) string {
+	switch {
+	case s.GPUIndex != nil:
+		return "GPU " + strconv.Itoa(*s.GPUIndex)
+	case s.Port != "":
+		return "port " + s.Port
+	case s.PCI == "":
+		return ""
+	case s.Kind == checks.KindNode, s.Kind == checks.KindPort:
+		return "device " + s.PCI
+	case s.Kind == checks.KindSwitch:
+		return "switch " + s.PCI
+	}
+	return "GPU at " + s.PCI
 }
 
 // caseLevel is how deep a screen must go to end a case that f opened. A golden mismatch needs a soak: quick reruns

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,16 +17,37 @@ import (
 // A rollout is a policy that holds on a share of the nodes, beside the one in force.
 type rollout struct {
 	Policy  policy.Policy `json:"policy"`
-	Share   policy.Share  `json:"share"`
+	Share   policy.Share  `json:"share"` // as asked for
+	Below   float64       `json:"below"` // nodes that draw a lower lot hold it: see draw
 	By      string        `json:"by"`
 	Reason  string        `json:"reason,omitempty"`
 	Since   time.Time     `json:"since"`
 	Promote time.Time     `json:"promote,omitzero"` // zero: when somebody says so
 }
 
-// holds reports whether the rollout's policy is the one of a node. Each rollout is tried on other nodes.
-func (r *rollout) holds(node string) bool {
-	return r != nil && policy.InShare(fmt.Sprintf("policy %d", r.Policy.Version), node, r.Share)
+// holds reports whether the rollout's policy is the one of a node.
+func (r *rollout) holds(node string) bool { return r != nil && r.lot(node) < r.Below }
+
+// lot is what a node draws. Each rollout is tried on other nodes.
+func (r *rollout) lot(node string) float64 {
+	return policy.Lot(fmt.Sprintf("policy %d", r.Policy.Version), node)
+}
+
+// draw settles on which of the nodes that are enrolled now the policy holds: on the share that was asked for, rounded up, so
+// on one at least. Of a few nodes a share drawn by each node's lot alone can be none, and a rollout to no node proves nothing.
+// Nodes that are enrolled later go by their lot.
+func (r *rollout) draw(nodes []string) {
+	if len(nodes) == 0 {
+		r.Below = float64(r.Share)
+		return
+	}
+	lots := make([]float64, 0, len(nodes)+1)
+	for _, n := range nodes {
+		lots = append(lots, r.lot(n))
+	}
+	lots = append(lots, 1)
+	slices.Sort(lots)
+	r.Below = lots[max(1, int(math.Ceil(float64(r.Share)*float64(len(nodes))-1e-9)))] // 7 % of 100 are 7, in floating point too
 }
 
 // policyIn is the policy of a node, not yet resolved for it: the one in force, or the one that is rolled out to it. What
@@ -48,18 +70,29 @@ func (c *Coordinator) Rollout(_ context.Context) (out wire.Rollout, err error) {
 		}
 		p := r.Policy
 		out = wire.Rollout{Policy: &p, Share: r.Share, By: r.By, Reason: r.Reason, Since: r.Since, Promote: r.Promote}
-		for _, name := range sortedKeys(s.nodes) {
-			if s.nodes[name].State == lifecycle.Retired || !r.holds(name) {
-				continue
-			}
-			out.Nodes = append(out.Nodes, name)
-			if b, ok := l.beats.of(name); ok && b.policy == p.Version {
-				out.Taken = append(out.Taken, name)
-			}
-		}
+		out.Nodes, out.Taken = l.canaries(r)
 		return nil
 	})
 	return out, err
+}
+
+// canaries are the nodes on which a rollout's policy holds, and those of them whose agent has said that it has it.
+func (l *lead) canaries(r *rollout) (nodes, taken []string) {
+	for _, name := range l.st.managed() {
+		if !r.holds(name) {
+			continue
+		}
+		nodes = append(nodes, name)
+		if b, ok := l.beats.of(name); ok && b.policy == r.Policy.Version {
+			taken = append(taken, name)
+		}
+	}
+	return nodes, taken
+}
+
+// managed are the nodes that are not retired, in order of their names.
+func (s *state) managed() []string {
+	return slices.DeleteFunc(sortedKeys(s.nodes), func(name string) bool { return s.nodes[name].State == lifecycle.Retired })
 }
 
 // refuse gives every fault of a policy in one error; nil when it has none.
@@ -118,6 +151,7 @@ func (c *Coordinator) RollOut(ctx context.Context, by string, ask wire.RolloutAs
 		}
 		ask.Policy.Version = t.nextPolicy()
 		r := &rollout{Policy: ask.Policy, Share: ask.Share, By: by, Reason: ask.Reason, Since: t.now}
+		r.draw(t.base.managed())
 		if ask.After > 0 {
 			r.Promote = t.now.Add(ask.After.D())
 		}
@@ -186,10 +220,14 @@ func (c *Coordinator) endRollout(ctx context.Context, v wire.RolloutVerb, end fu
 	return p, err
 }
 
-// promotion is due work: a rollout whose time has come.
+// promotion is due work: a rollout whose time has come. It waits for the first of its nodes to take it: a policy that none
+// of them has tried yet is not for all of them.
 func (l *lead) promotion(now time.Time) []func(*tx) error {
 	due := func(r *rollout, at time.Time) bool { return r != nil && !r.Promote.IsZero() && !at.Before(r.Promote) }
 	if !due(l.st.rollout, now) {
+		return nil
+	}
+	if nodes, taken := l.canaries(l.st.rollout); len(nodes) > 0 && len(taken) == 0 {
 		return nil
 	}
 	return []func(*tx) error{func(t *tx) error {

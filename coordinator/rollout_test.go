@@ -55,7 +55,7 @@ func TestARolloutHoldsOnAShareUntilItIsPromoted(t *testing.T) {
 		}
 	}
 	r, err := s.coord.RollOut(t.Context(), "ann", wire.RolloutAsk{Policy: next, Share: 0.25, Reason: "fewer rows"})
-	if err != nil || len(r.Nodes) == 0 || len(r.Nodes) > 12 || r.Policy.Version != 2 || len(r.Taken) != 0 {
+	if err != nil || len(r.Nodes) != 6 || r.Policy.Version != 2 || len(r.Taken) != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	check := func(s *site, canary, rest string) {
@@ -141,6 +141,70 @@ func TestARolloutIsPromotedWhenItsTimeHasCome(t *testing.T) {
 	tx.rollout = nil
 	if err := work[0](tx); err != nil || tx.policy.Version == 2 {
 		t.Errorf("promoted after it was withdrawn: %v", err)
+	}
+}
+
+// A rollout whose time has come waits for the first of its nodes to take it.
+func TestARolloutThatNoNodeHasTakenIsNotPromoted(t *testing.T) {
+	s := newState()
+	s.setNode(lifecycle.Node{Name: "n1"})
+	s.setNode(lifecycle.Node{Name: "gone", State: lifecycle.Retired})
+	next := policy.Default()
+	next.Version = 2
+	s.rollout = &rollout{Policy: next, Share: 0.5, Since: noon, Promote: noon.Add(time.Hour)}
+	s.rollout.draw(s.managed())
+	l := &lead{st: s}
+	for _, tt := range []struct {
+		node    string
+		version int
+		want    int
+	}{{"", 0, 0}, {"n1", 1, 0}, {"gone", 2, 0}, {"n1", 2, 1}} {
+		if tt.node != "" {
+			l.beats.put(wire.Heartbeat{Node: tt.node, PolicyVersion: tt.version})
+		}
+		if work := l.promotion(noon.Add(2 * time.Hour)); len(work) != tt.want {
+			t.Errorf("after %q says that it holds %d: %d promotions, want %d", tt.node, tt.version, len(work), tt.want)
+		}
+	}
+}
+
+// The share is of the nodes there are, rounded up: 5 % of eight are one node, never none, and a rollout to no node is none.
+func TestDraw(t *testing.T) {
+	nodes := func(n int) (out []string) {
+		for i := range n {
+			out = append(out, fmt.Sprintf("gpu%03d", i))
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		nodes int
+		share policy.Share
+		want  int
+	}{{1, 0.01, 1}, {1, 0.99, 1}, {8, 0.05, 1}, {8, 0.25, 2}, {8, 0.26, 3}, {8, 0.99, 8}, {100, 0.07, 7}, {100, 0.071, 8}} {
+		for version := range 50 {
+			r := &rollout{Policy: policy.Policy{Version: version}, Share: tt.share}
+			r.draw(nodes(tt.nodes))
+			var got int
+			for _, n := range nodes(tt.nodes) {
+				if r.holds(n) {
+					got++
+				}
+			}
+			if got != tt.want {
+				t.Errorf("version %d: %v of %d nodes are %d, want %d", version, float64(tt.share), tt.nodes, got, tt.want)
+			}
+		}
+	}
+	// With no node enrolled yet, those to come go by the share itself.
+	r, got := &rollout{Share: 0.25}, 0
+	r.draw(nil)
+	for _, n := range nodes(1000) {
+		if r.holds(n) {
+			got++
+		}
+	}
+	if got < 200 || got > 300 {
+		t.Errorf("a quarter of 1000 nodes to come are %d", got)
 	}
 }
 

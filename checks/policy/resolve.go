@@ -127,7 +127,10 @@ func (t *Table) Resolve(m Match) Policy {
 // InShare reports whether a node is in a share of the nodes. Which nodes are is settled by their names: the same at every
 // call and on every machine, others for each name of what is shared out, and a node that is in a share is in every larger
 // one.
-func InShare(what, node string, s Share) bool {
+func InShare(what, node string, s Share) bool { return Lot(what, node) < float64(s) }
+
+// Lot is the number from 0 to below 1 that a node draws when what is shared out: it is in every share that is greater.
+func Lot(what, node string) float64 {
 	sum := sha256.Sum256([]byte(what + "\x00" + node))
-	return float64(binary.BigEndian.Uint64(sum[:8])>>11)/(1<<53) < float64(s)
+	return float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)
 }

@@ -55,9 +55,7 @@ what most of its nodes show, and the overrides that fit it.`,
 				return a.emit(p, nil)
 			}
 			fmt.Fprintf(a.err, "policy version %d\n", p.Version)
-			if r, err := c.Rollout(ctx); err == nil && r.Policy != nil {
-				fmt.Fprintf(a.err, "policy version %d is being rolled out: assay policy rollout\n", r.Policy.Version)
-			}
+			a.noteRollout(ctx, c)
 			_, err = a.out.Write(policyfile.Print(p))
 			return err
 		},
@@ -162,6 +160,7 @@ everywhere, assay policy withdraw ends it. With --after it is promoted by itself
 			a.printChanges(a.err, changes)
 			if len(changes) == 0 {
 				fmt.Fprintf(a.err, "nothing changes; policy version %d stays in force\n", have.Version)
+				a.noteRollout(ctx, c)
 				return a.emit(have, func() error { return nil })
 			}
 			if dry {
@@ -182,6 +181,13 @@ everywhere, assay policy withdraw ends it. With --after it is promoted by itself
 			return a.emit(now, func() error { return a.policyDone(now) })
 		},
 	})
+}
+
+// noteRollout says on stderr that another policy is on its way, if one is.
+func (a *app) noteRollout(ctx context.Context, c *client.Client) {
+	if r, err := c.Rollout(ctx); err == nil && r.Policy != nil {
+		fmt.Fprintf(a.err, "policy version %d is being rolled out: assay policy rollout\n", r.Policy.Version)
+	}
 }
 
 // loadPolicy reads a policy file; every fault in it is in the error.

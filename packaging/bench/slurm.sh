@@ -89,12 +89,20 @@ CONF
 	slurmctld -D -f "$dir/slurm.conf" >"$dir/log/out" 2>&1 &
 	pids+=($!)
 	queue() { timeout 30 squeue -h -r "$@"; } # one that is not answered must not hold up the end
+	count() { queue -t "$1" | wc -l || true; }
+	tell() {
+		while sleep 15 && [[ ! -e $dir/over ]]; do
+			echo "  slurmctld, after $SECONDS s of at most $limit: $(count CF,R) of 1217 started, $(count PD) wait" >&2
+		done
+	}
 	for _ in {1..60}; do queue >/dev/null 2>&1 && break; sleep 0.5; done
 	queue >/dev/null || { tail -n 20 "$dir/log/slurmctld.log" >&2; exit 1; }
 	printf '#!/bin/sh\ntrue\n' >"$dir/job.sh"
 	timeout 30 sdiag -r >/dev/null
 	limit=${LIMIT:-900} SECONDS=0
 	began=$(date +%s.%N)
+	tell & # how far it has come, until the shell that waits for Slurm says it is over
+	pids+=($!)
 	gangs | (cd "$dir" && timeout "$limit" xargs -P 4 -n 1 sh -c 'sbatch -Q --nodes="$1" --exclusive --gpus-per-node=8 --time=60 -o /dev/null '"$dir"'/job.sh' --) ||
 		echo "slurm.sh: not all gangs were submitted in $limit s" >&2
 	submitted=$(date +%s.%N)
@@ -103,7 +111,7 @@ CONF
 		sleep 1
 	done
 	ended=$(date +%s.%N)
-	count() { queue -t "$1" | wc -l || true; }
+	touch "$dir/over"
 	awk -v b="$began" -v s="$submitted" -v e="$ended" -v n="$(count CF,R)" -v w="$(count PD)" 'BEGIN {
 		printf "slurmctld: %d gangs submitted in %.1f s, %d of them started in %.1f s: %.1f gangs/s\n", n + w, s - b, n, e - b, n / (e - b) }'
 	{ timeout 30 sdiag || true; } | sed -n 's/^[[:space:]]*\(Mean cycle\|Mean depth cycle\|Depth Mean\):/slurmctld, &/p'

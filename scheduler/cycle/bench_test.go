@@ -116,20 +116,42 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth is the event pass and the plan against nodes and queue.
+// BenchmarkGrowth is the event pass and the plan of the first 1,000 against nodes and queue. Each event is the end of one
+// running gang.
 func BenchmarkGrowth(b *testing.B) {
 	if os.Getenv("ASSAY_GROWTH") == "" {
 		b.Skip("set ASSAY_GROWTH=1: it takes minutes")
 	}
 	for _, nodes := range []int{1000, 10_000, 100_000} {
 		for _, pending := range []int{100, 1000, 10_000, 100_000} {
-			b.Run(fmt.Sprintf("nodes=%d/pending=%d", nodes, pending), func(b *testing.B) {
-				c := busyFleet(b, nodes, pending, 300)
-				now := c.Fleet.View().Now().Unix()
-				c.Replan(now)
+			c := busyFleet(b, nodes, pending, 300)
+			now := c.Fleet.View().Now().Unix()
+			name := fmt.Sprintf("nodes=%d/pending=%d/", nodes, pending)
+			b.Run(name+"plan", func(b *testing.B) {
+				before := cpu(b)
 				for b.Loop() {
-					c.Event(now)
+					c.Replan(now)
 				}
+				b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
+			})
+			carryOut(b, c, c.Replan(now), now)
+			var ids []string
+			for r := range c.Fleet.Snapshot().Running() {
+				ids = append(ids, r.ID)
+			}
+			b.Run(name+"event", func(b *testing.B) {
+				var used time.Duration
+				for b.Loop() {
+					if len(ids) > 0 {
+						c.Fleet.End(ids[0])
+						ids = ids[1:]
+					}
+					before := cpu(b)
+					starts := c.Event(now)
+					used += cpu(b) - before
+					carryOut(b, c, starts, now)
+				}
+				b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 			})
 		}
 	}

@@ -85,6 +85,8 @@ func (a *Agent) do(ctx context.Context, e wire.Effect, resumed bool, startedIn s
 		return a.reset(ctx, e)
 	case lifecycle.EffectReboot:
 		return a.reboot(ctx, resumed)
+	case lifecycle.EffectDrill:
+		return a.drill(ctx, e)
 	}
 	return wire.EffectResult{Outcome: outcomeSkipped, Detail: fmt.Sprintf("this agent carries out no %q", e.Kind)}
 }

@@ -68,6 +68,7 @@ type Finding struct {
 	At        time.Time `json:"at"`
 	BootID    string    `json:"boot_id,omitempty"`
 	Evidence  string    `json:"evidence,omitempty"` // the raw line or value judged
+	Drill     string    `json:"drill,omitempty"`    // id of the drill that made it up: it is no fault of anything
 
 	Of    string `json:"-"` // which of the subject's parts that no field names, such as a task or a disk; several, one a line. Also reads it
 	Cause int    `json:"-"` // the XID that the log line names as its cause; 0 when it names none. GroupIncidents reads it
@@ -75,11 +76,16 @@ type Finding struct {
 	Back  bool   `json:"-"` // the driver takes its verdict on this GPU back: what it asked for has been done
 }
 
-// HardFault reports whether the finding revokes a certificate: a hard Fail that is no consequence of another finding.
-func (f Finding) HardFault() bool { return f.Verdict == Fail && f.Hard && !f.Secondary }
+// HardFault reports whether the finding revokes a certificate: a hard Fail that is no consequence of another finding. A
+// drill's is none.
+func (f Finding) HardFault() bool {
+	return f.Verdict == Fail && f.Hard && !f.Secondary && f.Drill == ""
+}
 
-// SoftFault reports whether the finding makes a node suspect: a Fail that is neither hard nor a consequence.
-func (f Finding) SoftFault() bool { return f.Verdict == Fail && !f.Hard && !f.Secondary }
+// SoftFault reports whether the finding makes a node suspect: a Fail that is neither hard nor a consequence, nor a drill's.
+func (f Finding) SoftFault() bool {
+	return f.Verdict == Fail && !f.Hard && !f.Secondary && f.Drill == ""
+}
 
 // FoldFindings folds the verdicts of fs. Secondary findings do not count.
 func FoldFindings(fs []Finding) Verdict {

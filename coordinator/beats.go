@@ -21,7 +21,8 @@ type beat struct {
 	at       time.Time // local clock, monotonic
 	stopping bool      // announced: its silence is not a fault
 	bootID   string
-	policy   int // version that the agent holds
+	policy   int    // version that the agent holds
+	serial   uint64 // of the certificate that it holds
 }
 
 // Heartbeat implements api.Agents.
@@ -79,7 +80,7 @@ func (b *beats) put(hb wire.Heartbeat) (prev beat, had bool) {
 		b.last = map[string]beat{}
 	}
 	prev, had = b.last[hb.Node]
-	b.last[hb.Node] = beat{at: time.Now(), stopping: hb.Stopping, bootID: hb.BootID, policy: hb.PolicyVersion}
+	b.last[hb.Node] = beat{at: time.Now(), stopping: hb.Stopping, bootID: hb.BootID, policy: hb.PolicyVersion, serial: hb.CertSerial}
 	return prev, had
 }
 

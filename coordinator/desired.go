@@ -83,7 +83,7 @@ func (l *lead) desired(n lifecycle.Node, version uint64) wire.Desired {
 // agentCarries reports whether an effect is the agent's to carry out.
 func agentCarries(kind string, slurm bool) bool {
 	switch kind {
-	case lifecycle.EffectScreen, lifecycle.EffectEvidence, lifecycle.EffectResetGPU:
+	case lifecycle.EffectScreen, lifecycle.EffectEvidence, lifecycle.EffectResetGPU, lifecycle.EffectDrill:
 		return true
 	case lifecycle.EffectReboot:
 		return !slurm

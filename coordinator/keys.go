@@ -37,6 +37,7 @@ const (
 	keyPolicy   = "policy"
 	keyRollout  = "rollout"
 	keyLearned  = "learned"
+	keyDrill    = "drill"
 	keyCounters = "counters"
 	keyCA       = "ca"
 

@@ -118,6 +118,8 @@ func (l *lead) load(e store.Entry) error {
 		return json.Unmarshal(e.Value, &l.gen)
 	case e.Key == keyLearned:
 		return json.Unmarshal(e.Value, &l.st.learned)
+	case e.Key == keyDrill:
+		return json.Unmarshal(e.Value, &l.st.drill)
 	case e.Key == keyCounters:
 		return json.Unmarshal(e.Value, &l.st.counters)
 	case e.Key == keyCA:

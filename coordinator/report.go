@@ -38,6 +38,7 @@ func (l *lead) report(ctx context.Context, r checks.Report, ownGPU bool) (wire.R
 			return nil
 		}
 		before := len(t.history)
+		t.drillSeen(r)
 		evs, more := bounded(reduce(r, ownGPU || r.OwnGPU, t.policyFor(r), t.now))
 		for _, ev := range evs {
 			if err := t.apply(r.Node, ev, "agent"); err != nil {
@@ -160,6 +161,9 @@ func (c *Coordinator) EffectResult(ctx context.Context, r wire.EffectResult) err
 // endEffect ticks an effect off and tells the node's state machine how it went.
 func (t *tx) endEffect(e pending, outcome, detail string, refs map[string]string) error {
 	t.tick(e.ID)
+	if e.Args[argDrill] != "" {
+		return t.drillEnded(e, outcome, detail)
+	}
 	n, known := t.node(e.Node)
 	if !known {
 		return nil

@@ -31,6 +31,7 @@ type state struct {
 	revision uint64     // of the last commit
 	book     rules.Book // of the built-in scheduler: who may have how much
 	usage    usage      // as it was last written
+	drill    wire.Drill // the one under way, or the last
 	tickets  map[string]rma.Ticket
 	parts    map[string]rma.Part // by serial, or UUID where a board has none
 	jobState

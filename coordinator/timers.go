@@ -129,6 +129,7 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass map[string]stri
 			return nil
 		})
 	}
+	work = append(work, l.drillWork(now)...)
 	return append(work, l.promotion(now)...), mass
 }
 

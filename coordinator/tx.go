@@ -47,10 +47,11 @@ type tx struct {
 	extra     []store.Op
 	forgotten []string // closed cases no longer kept
 	book      rules.Book
-	usage     *usage // nil: as it was
-	guarded   bool   // guard changed
-	governed  bool   // policy or rollout changed
-	ruled     bool   // book changed
+	usage     *usage      // nil: as it was
+	drill     *wire.Drill // nil: as it was; replaced, never changed
+	guarded   bool        // guard changed
+	governed  bool        // policy or rollout changed
+	ruled     bool        // book changed
 }
 
 // env is what a transaction needs from outside the state: who leads, and the secrets and chances it may use.
@@ -90,7 +91,7 @@ func (t *tx) caseOf(id string) wire.Case {
 }
 
 func (t *tx) empty() bool {
-	return len(t.nodes)+len(t.cases)+len(t.effects)+len(t.refusals)+len(t.history)+len(t.extra)+t.jobSize() == 0 && !t.guarded && !t.governed &&
+	return len(t.nodes)+len(t.cases)+len(t.effects)+len(t.refusals)+len(t.history)+len(t.extra)+t.jobSize() == 0 && !t.guarded && !t.governed && t.drill == nil &&
 		maps.Equal(t.learned, t.base.learned)
 }
 
@@ -325,6 +326,9 @@ func (t *tx) ops() []store.Op {
 	if !maps.Equal(t.learned, t.base.learned) {
 		put(keyLearned, t.learned)
 	}
+	if t.drill != nil {
+		put(keyDrill, t.drill)
+	}
 	c := t.counters
 	c.Time = t.now
 	put(keyCounters, c)
@@ -367,6 +371,9 @@ func (t *tx) size() int {
 		}
 	}
 	if !maps.Equal(t.learned, t.base.learned) {
+		n++
+	}
+	if t.drill != nil {
 		n++
 	}
 	return n
@@ -451,6 +458,9 @@ func (t *tx) publish(rev uint64) {
 	}
 	for _, name := range t.relearnedNodes() {
 		s.versions[name] = rev
+	}
+	if t.drill != nil {
+		s.drill = *t.drill
 	}
 	s.learned = t.learned
 	s.guard, s.policy, s.rollout, s.counters, s.revision = t.guard, t.policy, t.rollout, t.counters, rev

@@ -232,6 +232,7 @@ func (c *Coordinator) snapshot() api.Snapshot {
 		shown := guard.New(s.policy.Guard, s.census(), s.guard).Show(now)
 		out.Frozen, out.Storms, out.Budgets = shown.Freezer != nil, len(shown.Storms), wireBudgets(shown.Budgets)
 		out.SlurmRead = l.slurm.readAt()
+		out.DrillEvery, out.DrillFailed, out.DrillPassed = s.policy.Drill.Every.D(), s.drill.Outcome == wire.DrillFailed, s.drill.LastPassed
 		return nil
 	})
 	return out

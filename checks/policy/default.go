@@ -35,5 +35,6 @@ func Default() Policy {
 		Certificate: defaultCertificate(),
 		Guard:       defaultGuard(),
 		Lifecycle:   defaultLifecycle(),
+		Drill:       defaultDrill(),
 	}
 }

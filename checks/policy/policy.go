@@ -57,6 +57,7 @@ type Policy struct {
 	Certificate Certificate `json:"certificate" yaml:"certificate"`
 	Guard       Guard       `json:"guard" yaml:"guard"`
 	Lifecycle   Lifecycle   `json:"lifecycle" yaml:"lifecycle"`
+	Drill       Drill       `json:"drill" yaml:"drill"`
 
 	Overrides []Override `json:"overrides,omitempty" yaml:"overrides"` // for some products or nodes; For applies them
 }

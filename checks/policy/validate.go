@@ -49,6 +49,7 @@ func (v *validator) values(p Policy) {
 	v.certificate(p.Certificate)
 	v.guard(p.Guard)
 	v.lifecycle(p.Lifecycle)
+	v.drill(p.Drill)
 }
 
 type validator struct{ faults []Fault }

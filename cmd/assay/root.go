@@ -68,7 +68,7 @@ certificate. Wherever nodes are named, a hostlist will do: 'gpu[001-016,020]'.
 	}
 	root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "wide", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	a.group(root)
-	root.AddCommand(a.fleetCmd(), a.nodeCmd(), a.guardCmd(), a.caseCmd(), a.certCmd(), a.rmaCmd(), a.eventsCmd(), a.auditCmd(), a.policyCmd(), a.topoCmd(), a.jobCmd(), a.queueCmd(), a.accountCmd(), a.qosCmd(), a.partitionCmd(), a.reservationCmd(), a.simCmd(), a.operatorCmd(), a.versionCmd(), a.manCmd())
+	root.AddCommand(a.fleetCmd(), a.nodeCmd(), a.guardCmd(), a.caseCmd(), a.certCmd(), a.rmaCmd(), a.eventsCmd(), a.auditCmd(), a.drillCmd(), a.policyCmd(), a.topoCmd(), a.jobCmd(), a.queueCmd(), a.accountCmd(), a.qosCmd(), a.partitionCmd(), a.reservationCmd(), a.simCmd(), a.operatorCmd(), a.versionCmd(), a.manCmd())
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		a.group(completion)

@@ -125,7 +125,7 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	var server *api.Server
 	coord := coordinator.New(cfg, func() { server.Resign() })
 	server = api.New(api.Backend{
-		Agents: coord, Fleet: coord, Operators: coord, Enroller: coord, Policies: coord, Guarder: coord, History: coord, Leadership: coord, Jobs: coord, Rules: coord, Casework: coord, Repairs: coord, Keys: coord, Auditor: coord,
+		Agents: coord, Fleet: coord, Operators: coord, Enroller: coord, Policies: coord, Guarder: coord, History: coord, Leadership: coord, Jobs: coord, Rules: coord, Casework: coord, Repairs: coord, Keys: coord, Auditor: coord, Drills: coord,
 	}, coord.Metrics(), log)
 
 	g, ctx := errgroup.WithContext(ctx)

@@ -35,6 +35,7 @@ type Backend struct {
 	Repairs  Repairs  // nil: there are no tickets
 	Keys     Keys     // nil: there is no key to show
 	Auditor  Auditor  // nil: refused calls are logged only
+	Drills   Drills   // nil: there are none
 }
 
 // Agents hears what agents say and tells them what is wanted of them. The node named in each message is the one whose

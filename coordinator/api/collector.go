@@ -23,6 +23,9 @@ var (
 	descLimit        = desc("assay_guard_limit", "Steps a budget allows in its window, by scope.", "scope")
 	descStorms       = desc("assay_storms_active", "Reasons stopped as a storm.")
 	descPending      = desc("assay_effects_pending", "Effects recorded and not yet ended, by kind.", "kind")
+	descDrillEvery   = desc("assay_drill_interval_seconds", "Time between drills that begin by themselves, as policy asks; 0: none does.")
+	descDrillFailed  = desc("assay_drill_failed", "1 if the last drill did not come back in time.")
+	descDrillPassed  = desc("assay_drill_last_success_timestamp_seconds", "Unix time at which a drill came back last; absent before the first.")
 	descSlurmRead    = desc("assay_slurm_read_timestamp_seconds", "Unix time of the last whole read of Slurm; absent without one.")
 )
 
@@ -32,7 +35,7 @@ type stateCollector struct{ snapshot func() Snapshot }
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descNodes, descLost, descHeldBack, descCertificates, descCases, descLeader, descTerm, descFrozen,
-		descSpent, descLimit, descStorms, descPending, descSlurmRead} {
+		descSpent, descLimit, descStorms, descPending, descSlurmRead, descDrillEvery, descDrillFailed, descDrillPassed} {
 		ch <- d
 	}
 }
@@ -71,6 +74,11 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descStorms, float64(s.Storms))
 	for _, k := range lifecycle.EffectKinds {
 		gauge(descPending, float64(s.EffectsPending[k]), k)
+	}
+	gauge(descDrillEvery, s.DrillEvery.Seconds())
+	gauge(descDrillFailed, flag(s.DrillFailed))
+	if !s.DrillPassed.IsZero() {
+		gauge(descDrillPassed, float64(s.DrillPassed.UnixMilli())/1000)
 	}
 	if !s.SlurmRead.IsZero() {
 		gauge(descSlurmRead, float64(s.SlurmRead.UnixMilli())/1000)

@@ -26,6 +26,9 @@ type Snapshot struct {
 	Storms         int            // active
 	EffectsPending map[string]int // by kind; every kind is shown
 	SlurmRead      time.Time      // last whole read of Slurm; zero: none yet, or no Slurm
+	DrillEvery     time.Duration  // as policy asks; 0: no drill begins by itself
+	DrillFailed    bool           // the last drill that ended
+	DrillPassed    time.Time      // when one passed last; zero: never
 }
 
 var states = []lifecycle.State{

@@ -69,6 +69,9 @@ func (s *Server) moreRoutes() (more []route) {
 	if s.backend.Auditor != nil {
 		more = append(more, auditRoutes...)
 	}
+	if s.backend.Drills != nil {
+		more = append(more, drillRoutes...)
+	}
 	return more
 }
 

@@ -20,7 +20,7 @@ type object = map[string]any
 
 // allRoutes are those of a backend that has everything.
 func allRoutes() []route {
-	return slices.Concat(agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, caseRoutes, repairRoutes, keyRoutes, auditRoutes)
+	return slices.Concat(agentRoutes, operatorRoutes, enrolRoutes, jobRoutes, ruleRoutes, caseRoutes, repairRoutes, keyRoutes, auditRoutes, drillRoutes)
 }
 
 var pathParam = regexp.MustCompile(`\{(\w+)\}`)

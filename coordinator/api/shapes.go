@@ -62,6 +62,8 @@ var shapes = map[string]shape{
 	"GET " + wire.PathKeys:              {does: "Keys that certificates are signed with", answer: wire.Keys{}},
 	"POST " + wire.PathKeys + "/rotate": {does: "Have another key sign", body: wire.GuardVerb{}, answer: wire.Keys{}},
 	"GET " + wire.PathAudit:             {does: "Whether the history that is stored is what was written", answer: wire.Audit{}},
+	"GET " + wire.PathDrill:             {does: "The drill under way, or the last", answer: wire.Drill{}},
+	"POST " + wire.PathDrill:            {does: "Send a made-up fault through the whole chain", body: wire.DrillAsk{}, answer: wire.Drill{}},
 	"POST " + wire.PathEnrolment:        {does: "Make enrolment tokens", body: wire.EnrolAsk{}, answer: []wire.EnrolToken{}},
 	"POST " + wire.PathOperators:        {does: "Sign a person's certificate", body: wire.OperatorAsk{}, answer: wire.Enrolled{}},
 

@@ -24,7 +24,11 @@ const (
 	EffectPage       = "page"        // coordinator: args reason, text
 )
 
-// EffectKinds lists every kind, for tests that must cover them all.
+// EffectDrill has the agent make up a fault for a drill. No step asks for it: the coordinator does. Args drill (its id), gpu
+// (UUID).
+const EffectDrill = "drill"
+
+// EffectKinds lists every kind that a step asks for, for tests that must cover them all.
 var EffectKinds = []string{EffectDrain, EffectResume, EffectReason, EffectReboot, EffectRequeueJob, EffectKillJob, EffectReleaseJob,
 	EffectResetGPU, EffectScreen, EffectEvidence, EffectPowerCycle, EffectPage}
 

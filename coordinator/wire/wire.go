@@ -37,6 +37,7 @@ const (
 	PathLearned   = "/v1/policy/learned"  // GET → []policy.Learned
 	PathEvents    = "/v1/events"          // GET ?after=CURSOR&follow=true, or ?last=N&follow=true → one HistoryEntry a line
 	PathOperators = "/v1/operators"       // POST OperatorAsk → Enrolled
+	PathDrill     = "/v1/drill"           // GET → Drill, the one under way or the last; POST DrillAsk → Drill
 	PathAudit     = "/v1/audit"           // GET → Audit: whether the history that is stored is what was written
 )
 

@@ -51,6 +51,7 @@ type Plane struct {
 	jobs     []wire.Job
 	batches  map[string]int64 // by key and line: the job
 	rules    rules.File
+	drill    wire.Drill
 	gangs    []wire.GangStatus
 }
 
@@ -74,7 +75,7 @@ func New(now func() time.Time) (*Plane, error) {
 
 // Backend is the plane as the API asks for it.
 func (p *Plane) Backend() api.Backend {
-	return api.Backend{Agents: p, Fleet: p, Operators: p, Enroller: p, Policies: p, Guarder: guarder{p}, History: p, Leadership: p, Jobs: p, Rules: p, Auditor: p}
+	return api.Backend{Agents: p, Fleet: p, Operators: p, Enroller: p, Policies: p, Guarder: guarder{p}, History: p, Leadership: p, Jobs: p, Rules: p, Auditor: p, Drills: p}
 }
 
 // Follow makes the plane a follower of the leader at url; "" makes it lead again.

@@ -69,9 +69,10 @@ type Client struct {
 	last      wire.Heartbeat // the last one made; the heartbeat goroutine's own
 
 	mu     sync.Mutex
-	urls   []string // of all control hosts
-	leader string   // the URL that requests go to
-	next   int      // the URL to try when that fails
+	urls   []string      // of all control hosts
+	leader string        // the URL that requests go to
+	next   int           // the URL to try when that fails
+	back   chan struct{} // closed when the stream stands again: who waits for the control plane need wait no longer
 }
 
 // Dead-peer detection: a connection that has been silent for pingAfter is pinged, and dropped when no answer comes.
@@ -102,7 +103,7 @@ func New(cfg Config) (*Client, error) {
 		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	noFollow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{cfg: cfg, transport: t, http: &http.Client{Transport: t, CheckRedirect: noFollow}, urls: slices.Clone(cfg.URLs), leader: cfg.URLs[0]}, nil
+	return &Client{cfg: cfg, transport: t, http: &http.Client{Transport: t, CheckRedirect: noFollow}, urls: slices.Clone(cfg.URLs), leader: cfg.URLs[0], back: make(chan struct{})}, nil
 }
 
 // Connected reports whether the stream stands.
@@ -126,20 +127,47 @@ func (c *Client) Run(ctx context.Context, a Agent, reports Reports, results Resu
 type backoff struct {
 	c    *Client
 	most time.Duration
+	back <-chan struct{} // closed when the stream has come to stand since the tries began
 }
 
 const firstWait = 250 * time.Millisecond
 
-func (b *backoff) reset() { b.most = 0 }
+func (c *Client) backoff() *backoff { return &backoff{c: c, back: c.returned()} }
 
-// wait sleeps and reports whether ctx is still good.
+func (b *backoff) reset() { b.most, b.back = 0, b.c.returned() }
+
+// wait sleeps, at most until the control plane is back, and reports whether ctx is still good. A report of a fault must not
+// sit out what an outage has made of its wait; that the streams of a fleet do not come back all at once spreads these as well.
 func (b *backoff) wait(ctx context.Context) bool {
 	if b.most == 0 {
 		b.most = firstWait
 	} else {
 		b.most = min(2*b.most, b.c.cfg.MaxWait)
 	}
-	return sleep(ctx, b.c.cfg.Jitter(b.most))
+	t := time.NewTimer(b.c.cfg.Jitter(b.most))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-b.back:
+		b.reset()
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// returned is closed when the stream comes to stand from now on.
+func (c *Client) returned() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.back
+}
+
+// stands lets all go on who wait for the control plane.
+func (c *Client) stands() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.back)
+	c.back = make(chan struct{})
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -327,8 +327,8 @@ func TestAStrangeAuthorityIsNotTrusted(t *testing.T) {
 
 func TestBackoffIsBounded(t *testing.T) {
 	var mosts []time.Duration
-	c := &Client{cfg: Config{MaxWait: time.Second, Jitter: func(m time.Duration) time.Duration { mosts = append(mosts, m); return 0 }}}
-	b := backoff{c: c}
+	c := &Client{back: make(chan struct{}), cfg: Config{MaxWait: time.Second, Jitter: func(m time.Duration) time.Duration { mosts = append(mosts, m); return 0 }}}
+	b := c.backoff()
 	for range 4 {
 		b.wait(t.Context())
 	}
@@ -341,5 +341,33 @@ func TestBackoffIsBounded(t *testing.T) {
 		if d := fullJitter(time.Second); d < 0 || d > time.Second {
 			t.Fatalf("jitter %s", d)
 		}
+	}
+}
+
+// What an outage has made of a wait must not hold up a fault's report once the stream stands.
+func TestAWaitEndsWhenTheControlPlaneIsBack(t *testing.T) {
+	var most time.Duration
+	c := &Client{back: make(chan struct{}), cfg: Config{MaxWait: time.Minute, Jitter: func(m time.Duration) time.Duration { most = m; return time.Hour }}}
+	b := c.backoff()
+	b.most = 8 * time.Second
+	waited := make(chan bool)
+	go func() { waited <- b.wait(t.Context()) }()
+	time.Sleep(5 * time.Millisecond)
+	c.stands()
+	if !<-waited || most != 16*time.Second {
+		t.Fatalf("the wait of at most %s ended badly", most)
+	}
+	// It came back between the try that failed and the wait.
+	c.stands()
+	if !b.wait(t.Context()) || most != firstWait {
+		t.Fatalf("bound %s after the control plane was back", most)
+	}
+	// One who has been answered since waits for the next time.
+	c.stands()
+	b.reset()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if b.wait(ctx) {
+		t.Fatal("the wait ended for a return of before")
 	}
 }

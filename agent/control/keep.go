@@ -14,7 +14,7 @@ import (
 // when the file will never be taken.
 func (c *Client) KeepEvidence(ctx context.Context, id, name, sum string, data []byte) (wire.EvidenceKept, error) {
 	path := wire.PathKeep + "/" + sum + "?" + url.Values{"case": {id}, "name": {name}}.Encode()
-	b := backoff{c: c}
+	b := c.backoff()
 	for {
 		var kept wire.EvidenceKept
 		resp, _, err := c.do(ctx, http.MethodPut, path, data)

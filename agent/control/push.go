@@ -51,7 +51,7 @@ func (c *Client) beat(ctx context.Context, a Agent, every time.Duration) {
 
 // upload sends reports, oldest first, until ctx ends.
 func (c *Client) upload(ctx context.Context, a Agent, reports Reports) {
-	b := backoff{c: c}
+	b := c.backoff()
 	for {
 		r, place, ok := reports.Peek()
 		if !ok {
@@ -86,7 +86,7 @@ func (c *Client) upload(ctx context.Context, a Agent, reports Reports) {
 
 // results sends how effects went until ctx ends.
 func (c *Client) results(ctx context.Context, results Results) {
-	b := backoff{c: c}
+	b := c.backoff()
 	for {
 		r, err := results.NextResult(ctx)
 		if err != nil {
@@ -113,7 +113,7 @@ func (c *Client) results(ctx context.Context, results Results) {
 
 // gangs tells how launches stand until ctx ends.
 func (c *Client) gangs(ctx context.Context, gangs Gangs) {
-	b := backoff{c: c}
+	b := c.backoff()
 	for {
 		s, err := gangs.NextStatus(ctx)
 		if err != nil {

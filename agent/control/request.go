@@ -179,7 +179,7 @@ func (c *Client) post(ctx context.Context, path string, in, out any) error {
 
 // Permit asks for leave to exit 1 until ctx ends: on every URL, again and again, for the leader may just have changed.
 func (c *Client) Permit(ctx context.Context, ask wire.PermitAsk) (wire.PermitAnswer, error) {
-	b := backoff{c: c}
+	b := c.backoff()
 	for {
 		var ans wire.PermitAnswer
 		err := c.post(ctx, wire.PathPermit, ask, &ans)

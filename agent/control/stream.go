@@ -40,9 +40,9 @@ func Admit(d wire.Desired, term int64, version uint64) error {
 
 // streams keeps a stream until ctx ends.
 func (c *Client) streams(ctx context.Context, a Agent, gangs Gangs) {
-	b := backoff{c: c}
+	b := c.backoff()
 	for ctx.Err() == nil {
-		base, err := c.stream(ctx, a, gangs, &b)
+		base, err := c.stream(ctx, a, gangs, b)
 		c.connected.Store(false)
 		if ctx.Err() != nil {
 			return
@@ -101,6 +101,7 @@ func (c *Client) stream(ctx context.Context, a Agent, gangs Gangs, b *backoff) (
 		c.learn(d.Control)
 		if !c.connected.Swap(true) {
 			c.cfg.Log.Info("connected to the control plane", "url", base, "term", d.Term)
+			c.stands()
 		}
 		b.reset()
 	}

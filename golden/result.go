@@ -37,30 +37,32 @@ type Device struct {
 	PCI        string `json:"pci"`
 	Capability int    `json:"capability"` // 10 · major + minor
 	SMs        int    `json:"sms"`
-	Driver     int    `json:"driver"` // cuDriverGetVersion: 1000 · major + 10 · minor
+	MaxMHz     int    `json:"max_mhz,omitempty"` // SM clock at the highest; 0: the driver does not tell
+	Driver     int    `json:"driver"`            // cuDriverGetVersion: 1000 · major + 10 · minor
 	Library    string `json:"library,omitempty"`
 	Simulated  bool   `json:"simulated,omitempty"` // the library says of itself that it is no GPU
 }
 
 // A Stage is one kernel, or one test of copies, with one seed.
 type Stage struct {
-	Kernel    string  `json:"kernel"`
-	Digest    string  `json:"digest"` // of the kernel's code
-	Seed      int     `json:"seed"`
-	Code      string  `json:"code,omitempty"`      // that ran: Cubin or JIT
-	Target    string  `json:"target,omitempty"`    // of machine code, as sm_90
-	Cubin     string  `json:"cubin,omitempty"`     // its digest
-	Unaudited string  `json:"unaudited,omitempty"` // why it was not machine code that the gate has looked at
-	Err       string  `json:"err,omitempty"`       // why the stage says nothing
-	Skip      string  `json:"skip,omitempty"`      // why it does not apply to this GPU
-	Words     int     `json:"words"`               // compared for each SM
-	SMs       []SM    `json:"sms,omitempty"`
-	Canary    Canary  `json:"canary"`
-	Retests   []Rerun `json:"retests,omitempty"`
-	Copy      *Copy   `json:"copy,omitempty"` // of a test of copies, which has no SMs
-	Seconds   float64 `json:"seconds"`
-	Slow      float64 `json:"slow,omitempty"` // seconds that a launch took, when that is longer than the suite allows
-	Runs      int     `json:"runs,omitempty"` // more runs, with other seeds, that gave the golden on every SM; Seconds holds them too
+	Kernel    string   `json:"kernel"`
+	Digest    string   `json:"digest"` // of the kernel's code
+	Seed      int      `json:"seed"`
+	Code      string   `json:"code,omitempty"`      // that ran: Cubin or JIT
+	Target    string   `json:"target,omitempty"`    // of machine code, as sm_90
+	Cubin     string   `json:"cubin,omitempty"`     // its digest
+	Unaudited string   `json:"unaudited,omitempty"` // why it was not machine code that the gate has looked at
+	Err       string   `json:"err,omitempty"`       // why the stage says nothing
+	Skip      string   `json:"skip,omitempty"`      // why it does not apply to this GPU
+	Words     int      `json:"words"`               // compared for each SM
+	SMs       []SM     `json:"sms,omitempty"`
+	Canary    Canary   `json:"canary"`
+	Retests   []Rerun  `json:"retests,omitempty"`
+	Copy      *Copy    `json:"copy,omitempty"` // of a test of copies, which has no SMs
+	Seconds   float64  `json:"seconds"`
+	Slow      float64  `json:"slow,omitempty"` // seconds that a launch took, when that is longer than the suite allows
+	Runs      int      `json:"runs,omitempty"` // more runs, with other seeds, that gave the golden on every SM; Seconds and Exposure hold them too
+	Exposure  Exposure `json:"exposure,omitzero"`
 }
 
 // What a stage's code may have been.
@@ -84,7 +86,7 @@ func (r *Result) Add(s Stage) bool {
 	if clean(s) {
 		for i := range r.Stages {
 			if o := &r.Stages[i]; o.Kernel == s.Kernel && o.Digest == s.Digest && o.Ran() == s.Ran() && clean(*o) && o.Copy.peer() == s.Copy.peer() {
-				o.Runs, o.Seconds = o.Runs+1, o.Seconds+s.Seconds
+				o.Runs, o.Seconds, o.Exposure = o.Runs+1, o.Seconds+s.Seconds, o.Exposure.Plus(s.Exposure)
 				o.Copy.slowest(s.Copy)
 				return false
 			}

@@ -355,6 +355,11 @@ func printGolden(w io.Writer, r golden.Result, v golden.Verdict) error {
 	if _, err := fmt.Fprintf(w, "%s: %s; %d SMs, %.1f s, %.1f s of CPU\n", line, v.Reason, r.GPU.SMs, r.Seconds, r.CPUSeconds); err != nil {
 		return err
 	}
+	if text := exposureLine(r); text != "" {
+		if _, err := fmt.Fprintf(w, "  %s\n", text); err != nil {
+			return err
+		}
+	}
 	if text := copyRates(r); text != "" {
 		_, err := fmt.Fprintf(w, "  copies, GB/s (worst): %s\n", text)
 		return err

@@ -20,7 +20,8 @@ func newGoldenCoverage() *cobra.Command {
 		Use: "coverage FILE|-", Short: "Show what a run has verified, or what a kind of GPU would run", Args: usageArgs(cobra.MaximumNArgs(1)),
 		Long: "Coverage reads what golden run --json printed. Each cell is a kernel on an SM: how many of its four partitions were verified,\n" +
 			"x for a wrong result, - for not tested, . for a kernel that this GPU cannot run. A test of copies is one cell, of the whole GPU.\n" +
-			"What is not verified is not tested.\n\n" +
+			"What is not verified is not tested. Below is how long each unit was under load, as a mean over the SMs, by the GPU's own timer;\n" +
+			"only time at 90 % of the highest SM clock and above counts against faults that show at speed.\n\n" +
 			"With --arch it lists what a GPU of that compute capability runs: of each kernel audited machine code, and what the gate has\n" +
 			"found in it, or PTX that the driver assembles; and what is not covered.",
 		Example: "  assay-agent golden run --json | assay-agent golden coverage -\n  assay-agent golden coverage --arch sm_80",
@@ -93,6 +94,9 @@ func printCoverage(w io.Writer, in io.Reader) error {
 			if _, err := fmt.Fprintf(w, "%s %s\n", text, c.Cell); err != nil {
 				return err
 			}
+		}
+		if err := printExposure(w, r); err != nil {
+			return err
 		}
 	}
 	if n == 0 || !complete {

@@ -10,6 +10,7 @@ import (
 
 // Attributes of a device that the worker asks for: CUdevice_attribute.
 const (
+	AttrClockKHz      = 13 // of the SMs, at the highest
 	AttrSMs           = 16
 	AttrComputeMode   = 20
 	AttrECC           = 32

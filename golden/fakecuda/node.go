@@ -1,6 +1,7 @@
 package fakecuda
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ type GPU struct {
 	Hang       bool   // a launch never returns
 	Error      int    // the CUresult of every launch; 0 for none
 	Lost       bool   // no context can be had
+	MHz        int    // SM clock under load; 1980 when 0, which is the highest
 	Room       int    // bytes that one allocation may have; 1 GiB when 0
 	NVLinks    bool   // it reaches other GPUs that have them too
 	Bandwidth  Bandwidth
@@ -104,6 +106,9 @@ func (n Node) Visible(env string, all bool) []GPU {
 	}
 	return out
 }
+
+// clock is the SM clock under load, in MHz.
+func (g GPU) clock() float64 { return float64(cmp.Or(g.MHz, maxMHz)) }
 
 // uuid gives the 16 bytes of a UUID.
 func (g GPU) uuid() ([]byte, error) {

@@ -239,7 +239,7 @@ func (s *server) device(q request) (int32, uint64, []byte) {
 	case callPCI:
 		return 0, 0, []byte(g.PCI)
 	case callAttribute:
-		v, ok := map[uint64]int{16: g.SMs, 20: 0, 32: 1, 38: 50 << 20, 40: 3, 75: g.Capability / 10, 76: g.Capability % 10, 97: sharedOptIn}[q.Arg[0]]
+		v, ok := map[uint64]int{13: maxMHz * 1000, 16: g.SMs, 20: 0, 32: 1, 38: 50 << 20, 40: 3, 75: g.Capability / 10, 76: g.Capability % 10, 97: sharedOptIn}[q.Arg[0]]
 		if !ok {
 			return errInvalid, 0, nil
 		}
@@ -260,7 +260,7 @@ func (s *server) device(q request) (int32, uint64, []byte) {
 	}
 	if s.contexts[int(i)] == nil {
 		s.contexts[int(i)] = &context{gpu: int(i), dev: ptxvm.NewDevice(ptxvm.Config{SMs: g.SMs, Capability: g.Capability, Seed: s.node.Seed,
-			SharedSM: sharedSM, Faults: faults, Budget: 1 << 27, Links: true, Env: ptxvm.Env{TempC: 60, MHz: 1980, Util: 1}})}
+			SharedSM: sharedSM, Faults: faults, Budget: 1 << 27, Links: true, Env: ptxvm.Env{TempC: 60, MHz: g.clock(), Util: 1}})}
 	}
 	return 0, i + 1, nil
 }
@@ -270,6 +270,9 @@ const (
 	sharedSM    = 228 << 10
 	sharedOptIn = 227 << 10
 )
+
+// maxMHz is the highest SM clock that nvidia-smi -q -d CLOCK shows of an H100 SXM.
+const maxMHz = 1980
 
 func (s *server) load(text string) (int32, uint64, []byte) {
 	m, err := ptxvm.Parse(text)

@@ -26,7 +26,7 @@ type Config struct {
 // An Env is the state a device is in, which some faults need.
 type Env struct {
 	TempC float64 // of the die
-	MHz   float64 // SM clock
+	MHz   float64 // SM clock; 0 counts one cycle a nanosecond
 	Util  float64 // share of pipes busy, 0 to 1
 	AgeS  float64 // seconds under load
 }
@@ -59,7 +59,6 @@ type alloc struct {
 
 type sm struct {
 	id      int
-	clock   uint64
 	blocks  []*block
 	l1      map[uint64]*[lineBytes]byte
 	faults  [units][]*activeFault
@@ -169,3 +168,11 @@ func (d *Device) find(addr uint64, n int) (*alloc, int) {
 
 // Now is the device's time in nanoseconds: about one warp instruction an SM each.
 func (d *Device) Now() uint64 { return d.now }
+
+// cycles is what the clock of every SM counts.
+func (d *Device) cycles() uint64 {
+	if d.cfg.Env.MHz == 0 {
+		return d.now
+	}
+	return uint64(float64(d.now) * d.cfg.Env.MHz / 1000)
+}

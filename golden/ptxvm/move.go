@@ -18,8 +18,8 @@ var specials = map[string]func(w *warp, l int) uint64{
 	"%warpid":   func(w *warp, _ int) uint64 { return uint64(w.first / 32) },
 	"%smid":     func(w *warp, _ int) uint64 { return uint64(w.b.showSM()) },
 	"%nsmid":    func(w *warp, _ int) uint64 { return uint64(w.b.run.dev.cfg.SMs) },
-	"%clock":    func(w *warp, _ int) uint64 { return w.b.sm.clock & 0xFFFFFFFF },
-	"%clock64":  func(w *warp, _ int) uint64 { return w.b.sm.clock },
+	"%clock":    func(w *warp, _ int) uint64 { return w.b.run.dev.cycles() & 0xFFFFFFFF },
+	"%clock64":  func(w *warp, _ int) uint64 { return w.b.run.dev.cycles() },
 
 	"%globaltimer":  func(w *warp, _ int) uint64 { return w.b.run.dev.now },
 	"%lanemask_eq":  func(_ *warp, l int) uint64 { return 1 << l },

@@ -84,7 +84,7 @@ func (w *warp) merge() {
 
 // turn runs up to n instructions; false when the warp could run none.
 func (w *warp) turn(n int) bool {
-	d, s := w.b.run.dev, w.b.sm
+	d := w.b.run.dev
 	if d.cfg.Hostile && len(w.stores) > 0 && d.rng.intN(3) == 0 {
 		w.drainSome()
 	}
@@ -111,7 +111,6 @@ func (w *warp) turn(n int) bool {
 		}
 		d.warps++
 		d.lanes += uint64(bits.OnesCount32(m))
-		s.clock++
 		if w.b.run.budget--; w.b.run.budget == 0 {
 			w.trap("timeout", "the launch does not end")
 		}

@@ -128,8 +128,13 @@ func open(library string, i int) (*cuda.Device, golden.Device, error) {
 		return nil, d, err
 	}
 	d.Capability = 10*major + minor
-	d.SMs, err = dev.Attribute(cuda.AttrSMs)
-	return dev, d, err
+	if d.SMs, err = dev.Attribute(cuda.AttrSMs); err != nil {
+		return nil, d, err
+	}
+	if kHz, err := dev.Attribute(cuda.AttrClockKHz); err == nil { // only what a run counts as exposure depends on it
+		d.MaxMHz = kHz / 1000
+	}
+	return dev, d, nil
 }
 
 func run(ctx context.Context, o Options, r *golden.Result, say func(line)) error {

@@ -110,6 +110,7 @@ func (l *layout) free() error {
 type blockOut struct {
 	slot, end int // the SM it began on, and ended on
 	words     []uint32
+	exposure  golden.Exposure
 }
 
 // An outcome is all that one run, of one launch or more, has left.
@@ -161,6 +162,9 @@ func (t *tester) cover(l *layout, seed, steps int, c canary) (*outcome, error) {
 			break
 		}
 	}
+	for _, b := range o.blocks {
+		t.exposed = t.exposed.Plus(b.exposure)
+	}
 	return o, l.check(o, input)
 }
 
@@ -186,9 +190,19 @@ func (l *layout) collect(o *outcome) error {
 		}
 		words := out[s*l.n:][:l.n]
 		golden.Unkey(words, uint32(s), o.launch)
-		o.blocks = append(o.blocks, blockOut{s, int(w[1]), words})
+		o.blocks = append(o.blocks, blockOut{s, int(w[1]), words, l.t.exposure(w)})
 	}
 	return nil
+}
+
+// exposure reads the clocks that a block has stored at both ends in its words of where. Those of two SMs have nothing to do
+// with each other.
+func (t *tester) exposure(w []uint32) golden.Exposure {
+	if w[0] != w[1] {
+		return golden.Exposure{}
+	}
+	long := func(i int) uint64 { return uint64(w[i+1])<<32 | uint64(w[i]) }
+	return golden.Expose(long(6)-long(4), long(10)-long(8), t.gpu.SMs, t.gpu.MaxMHz)
 }
 
 // read copies one block's words again.

@@ -20,11 +20,12 @@ type tester struct {
 	optIn    int // bytes of shared memory a block may have
 	rng      *rand.Rand
 	launches uint32
-	host     string // why the CPU is not to be trusted
-	longest  time.Duration
-	own      Collection // nil: the kernels are the suite's
-	library  string     // the driver's
-	sysfs    string     // where it is mounted
+	host     string          // why the CPU is not to be trusted
+	longest  time.Duration   // that a launch of this stage took
+	exposed  golden.Exposure // of this stage so far
+	own      Collection      // nil: the kernels are the suite's
+	library  string          // the driver's
+	sysfs    string          // where it is mounted
 	turn     turn
 
 	stopped func() error       // why nothing more is to be launched; nil: go on
@@ -57,7 +58,8 @@ func (t *tester) stage(k kernels.Kernel, seed int) (s golden.Stage, err error) {
 			err = e
 		}
 	}()
-	t.longest = 0
+	t.longest, t.exposed = 0, golden.Exposure{}
+	defer func() { s.Exposure = t.exposed }()
 	l, err := t.layout(k, f)
 	if cuda.Code(err) == cuda.OutOfMemory {
 		s.Err = err.Error() // other kernels need less

@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -134,6 +136,34 @@ func TestAHealthyGPUIsVerified(t *testing.T) {
 	}
 	if !r.GPU.Simulated || r.GPU.Capability != 90 || r.GPU.SMs != 4 || r.GPU.Driver != 12040 || r.GPU.PCI != "0000:1b:00.0" {
 		t.Errorf("%+v", r.GPU)
+	}
+}
+
+// Each block's clocks at both ends give the time under load, and whether it was at speed.
+func TestAThrottledGPUIsVerifiedButNotAtSpeed(t *testing.T) {
+	for _, tt := range []struct {
+		mhz  int
+		want float64 // share at speed
+	}{{0, 1}, {1800, 1}, {990, 0}} {
+		g := healthy()
+		g.MHz = tt.mhz
+		r, v := runOne(t, fakecuda.Node{Driver: "550.54.15", GPUs: []fakecuda.GPU{g}})
+		if v.Outcome != golden.Verified || r.GPU.MaxMHz != 1980 {
+			t.Fatalf("%+v\n%+v", v, r)
+		}
+		for _, s := range r.Stages {
+			e := s.Exposure
+			if s.Skip != "" || s.Copy != nil {
+				if e != (golden.Exposure{}) {
+					t.Errorf("%d MHz: %s did not run, and counts %+v", tt.mhz, s.Kernel, e)
+				}
+				continue
+			}
+			mhz := float64(cmp.Or(tt.mhz, 1980))
+			if e.Seconds <= 0 || e.AtSpeed != tt.want*e.Seconds || math.Abs(e.MHz-mhz) > mhz/20 {
+				t.Errorf("%d MHz: %s: %+v", tt.mhz, s.Kernel, e)
+			}
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ var inside = []struct {
 	{"cmd/assay-hook", []string{"."}, "the hook is small, and asks"},
 	{"cmd/assay/", []string{".", "checks", "coordinator/api", "coordinator/authority", "coordinator/client", "coordinator/wire", "coordinator/certificate", "coordinator/lifecycle", "coordinator/replay", "coordinator/rma", "scheduler", "cmd/internal/faults", "cmd/internal/tab"}, "the command line uses the API, and pure packages for what needs no control plane"},
 	{"cmd/", nil, ""},
+	{"packaging/bench/", []string{"packaging/bench", "checks/hostlist", "scheduler/sim/chart"}, "a benchmark draws and counts, and measures the programs from outside"},
 	{"packaging/", []string{}, "what is installed is no code"},
 	{"checks/bandwidth/", []string{"checks", "golden"}, "a check judges what a run has shown"},
 	{"checks/sdc/", []string{"checks", "golden"}, "a check judges what a run has shown"},

@@ -105,7 +105,7 @@ func sight(to []sighting, rec KernelRecord) []sighting {
 	if rec.Foreign {
 		return to
 	}
-	for ev := range kernlog.Events(rec.Line) {
+	for ev := range kernlog.Message(rec.Line) {
 		to = append(to, sighting{rec.Seq, catalog.LogEvent{Event: ev, At: rec.At}})
 	}
 	return to

@@ -30,8 +30,8 @@ type LogFold struct {
 	policy policy.Policy
 	kept   []checks.Finding
 	open   map[foldKey]stretch
-	memo   map[string]remembered
-	path   []LogEvent // lines on one PCIe error that are not judged yet: more may follow
+	memo   [2]map[string]remembered // by a message's words, whole ones apart
+	path   []LogEvent               // lines on one PCIe error that are not judged yet: more may follow
 }
 
 // A foldKey tells findings apart that are not each other's repeats.
@@ -55,13 +55,17 @@ type remembered struct {
 
 // NewLogFold begins a log of known hardware, which may be empty, under a policy.
 func NewLogFold(known checks.Inventory, tree aer.Tree, p policy.Policy) *LogFold {
-	return &LogFold{log: Log{Tree: tree}, known: known, policy: p, open: map[foldKey]stretch{}, memo: map[string]remembered{}}
+	return &LogFold{log: Log{Tree: tree}, known: known, policy: p, open: map[foldKey]stretch{}, memo: [2]map[string]remembered{{}, {}}}
 }
 
 // Add takes in one message and reports whether it says anything of ours. boot is the message's boot id, empty when it is
-// not known.
-func (l *LogFold) Add(message []byte, at time.Time, boot string) bool {
-	if m, ok := l.memo[string(message)]; ok {
+// not known; whole says that the message is one of the kernel's from its beginning to its end.
+func (l *LogFold) Add(message []byte, whole bool, at time.Time, boot string) bool {
+	memo, events := l.memo[0], kernlog.Events
+	if whole {
+		memo, events = l.memo[1], kernlog.Message
+	}
+	if m, ok := memo[string(message)]; ok {
 		if m.gives {
 			l.flush()
 			f, key := m.finding, m.key
@@ -74,15 +78,15 @@ func (l *LogFold) Add(message []byte, at time.Time, boot string) bool {
 	n := 0
 	var m remembered
 	keeps := false
-	for e := range kernlog.Events(line) {
+	for e := range events(line) {
 		n++
 		m, keeps = l.take(LogEvent{Event: e, At: at, Boot: boot})
 	}
 	if n == 1 && keeps {
-		if len(l.memo) >= maxMemo {
-			clear(l.memo)
+		if len(memo) >= maxMemo {
+			clear(memo)
 		}
-		l.memo[line] = m
+		memo[line] = m
 	}
 	return n > 0
 }

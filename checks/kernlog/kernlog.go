@@ -91,6 +91,40 @@ func Events(message string) iter.Seq[Event] {
 	}
 }
 
+// Message is Events for a message that is known to be whole, with nothing before it: a record of /dev/kmsg, an entry of the
+// journal's. There what the kernel says begins the message, and what a line further down says is only taken where the first
+// says something of ours: a user may put the end of a line into the name of a file, and the driver's words after it. In
+// the text that dmesg and syslog print, nobody can tell such a line from the kernel's own.
+func Message(message string) iter.Seq[Event] {
+	first, rest, several := strings.Cut(message, "\n")
+	if i := strings.Index(first, escapedEnd); i >= 0 {
+		first, several = first[:i], true
+	} else if several && isRow(rest) {
+		several = false
+	}
+	met := topics(machine, first) &^ ofBoot
+	if several && met == 0 || met&ofXID != 0 && !begins(first) {
+		return func(func(Event) bool) {}
+	}
+	return Events(message)
+}
+
+// escapedEnd is the end of a line within a record of /dev/kmsg: Linux kernel/printk/printk.c, msg_print_ext_body.
+const escapedEnd = `\x0a`
+
+// speakers are what a message that tells of an XID begins with: the driver's, the switch driver's, the fabric manager's, with the
+// time before it, and the driver model's.
+var speakers = [...]string{"NVRM: ", "nvidia", "SXid (", "Xid (", "[", "detected NVSwitch "}
+
+func begins(message string) bool {
+	for _, s := range speakers {
+		if strings.HasPrefix(message, s) {
+			return true
+		}
+	}
+	return false
+}
+
 // isRow reports whether a text goes on with a row of a kmsg record's device dictionary, " SUBSYSTEM=pci", which ends the message.
 func isRow(s string) bool {
 	if s == "" || s[0] != ' ' {

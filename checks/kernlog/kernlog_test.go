@@ -124,6 +124,47 @@ func TestAMessageOfSeveralLines(t *testing.T) {
 	}
 }
 
+// Of a whole message, what stands further down than something else of the kernel's, or behind it, is a user's.
+func TestAWholeMessage(t *testing.T) {
+	const xid79 = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=a, GPU has fallen off the bus."
+	for _, c := range []struct {
+		name, message string
+		want          int
+	}{
+		{"an XID", xid79, 1},
+		{"and one more in the same message", xid79 + "\n" + xid79, 2},
+		{"with rows of the dictionary", xid79 + "\n SUBSYSTEM=pci\n DEVICE=+pci:0000:3b:00.0", 1},
+		{"a row that is all there is", "mlx5_core 0000:4b:00.0: Link down\n SUBSYSTEM=pci", 1},
+		{"the switch driver's", "nvidia-nvswitch3: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up", 1},
+		{"the driver's prose", "NVRM: GPU at PCI:0000:3b:00: GPU has fallen off the bus.", 1},
+		{"the fabric manager's", "[Mar 02 2026 10:11:12] [ERROR] [tid 7] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3 port 5", 1},
+		{"a file's name after something else", "overlayfs: cannot open /tmp/x\n" + xid79, 0},
+		{"the same as /dev/kmsg writes it", `overlayfs: cannot open /tmp/x\x0a` + xid79 + `\x0ay`, 0},
+		{"a file's name without the end of a line", "overlayfs: cannot open /tmp/" + xid79, 0},
+		{"nothing", "usb 1-1: new device\nfoo", 0},
+	} {
+		n := 0
+		for range Message(c.message) {
+			n++
+		}
+		if n != c.want {
+			t.Errorf("%s: %d events, want %d", c.name, n, c.want)
+		}
+	}
+	for _, line := range corpus(t) { // each line of the corpus that is a message says as much when it is known to be whole
+		var a, b int
+		for range Events(line) {
+			a++
+		}
+		for range Message(line) {
+			b++
+		}
+		if a != b && begins(line) {
+			t.Errorf("%q: %d events, whole %d", line, a, b)
+		}
+	}
+}
+
 func TestTheMachineFindsWhatContainsFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ws := make([]word, rapid.IntRange(1, 8).Draw(t, "words"))

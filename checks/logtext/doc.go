@@ -1,9 +1,13 @@
 // Package logtext reads the kernel log in the forms in which tools print it: dmesg with and without its options, journalctl
-// as short, json and export, syslog's files, raw kmsg, Talos, and bare messages.
+// as short, verbose, json and export, syslog's files, raw kmsg, Talos, and bare messages.
 //
 // A line's time and boot are what the text says of them, never when it was read. What another program than the kernel
 // wrote is left out where the text tells: anybody may log a line that looks like the driver's. The fabric manager counts
 // as the kernel here; it reports switch errors in lines of its own.
+//
+// What dmesg and syslog print does not keep messages apart: where a user put the end of a line into the name of a file
+// that the kernel then named, what follows stands there as a line of its own. Raw kmsg and the journal's own forms do, and a
+// Line says so.
 //
 // Sources: util-linux sys-utils/dmesg.c, systemd src/shared/logs-show.c and "Journal Export Formats", RFC 3164, Linux
 // Documentation/ABI/testing/dev-kmsg.
@@ -13,9 +17,10 @@ import "time"
 
 // A Line is one message of the log.
 type Line struct {
-	Text []byte    // the message without what stands before it; valid until the next line is read
-	At   time.Time // when it was logged; zero when the text does not say
-	Boot string    // the boot id, or a name like boot-2 for the second boot that a text without ids shows; may be empty
+	Text  []byte    // the message without what stands before it; valid until the next line is read
+	At    time.Time // when it was logged; zero when the text does not say
+	Whole bool      // it is one message of the kernel's from its beginning to its end: of a form that keeps messages apart
+	Boot  string    // the boot id, or a name like boot-2 for the second boot that a text without ids shows; may be empty
 }
 
 // Relative reports whether a line's time counts from the start of its boot, since the text does not say when that was: it

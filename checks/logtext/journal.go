@@ -126,7 +126,7 @@ func (r *Reader) dmesgElement() (Line, bool) {
 		r.Foreign++
 		return Line{}, false
 	}
-	l := Line{Text: b}
+	l := Line{Text: b, Whole: true}
 	if d, ok := seconds(strings.TrimSpace(e.Time.String())); ok {
 		s := stripped{}
 		r.clock.sinceBoot(&s, d)
@@ -208,7 +208,7 @@ func (r *Reader) journalLine(rec record) (Line, bool) {
 		r.Foreign++
 		return Line{}, false
 	}
-	return Line{Text: rec.message, At: rec.at(), Boot: BootID(rec.boot)}, true
+	return Line{Text: rec.message, Whole: true, At: rec.at(), Boot: BootID(rec.boot)}, true
 }
 
 // at is when the kernel logged the entry: journald's time of day for it, less what passed until journald had it.

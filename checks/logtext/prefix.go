@@ -23,6 +23,7 @@ type stripped struct {
 	rest      []byte
 	at        time.Time
 	known     bool   // it begins as a tool prints the kernel's lines
+	whole     bool   // a record as the kernel gives it
 	dated     bool   // a time of day stands before it
 	foreign   bool   // another program wrote it
 	machine   string // the host that syslog names; empty when none does
@@ -36,7 +37,7 @@ func (c *clock) strip(b []byte) stripped {
 		return s
 	}
 	if rest, since, user, ok := rawKmsg(b); ok {
-		s.known, s.foreign, s.rest = true, user, rest
+		s.known, s.whole, s.foreign, s.rest = true, true, user, rest
 		c.sinceBoot(&s, since)
 		return s
 	}

@@ -44,6 +44,7 @@ const (
 	jsonLines
 	jsonTree // one document over many lines
 	export
+	verbose
 )
 
 // NewReader reads the log from r.
@@ -57,10 +58,13 @@ func NewReader(r io.Reader, o Options) *Reader {
 // Next gives the next line that may matter. At the end the error is io.EOF; another one is the source's own.
 func (r *Reader) Next() (Line, error) {
 	for {
-		if r.form == export || r.form == jsonTree {
+		if r.form == export || r.form == jsonTree || r.form == verbose {
 			next := r.nextRecord
-			if r.form == jsonTree {
+			switch r.form {
+			case jsonTree:
 				next = r.nextObject
+			case verbose:
+				next = r.nextVerbose
 			}
 			if l, ok := next(); ok || r.err != nil {
 				return l, r.err
@@ -79,6 +83,9 @@ func (r *Reader) Next() (Line, error) {
 			case export:
 				r.raw = record{}
 				r.raw.take(b)
+				continue
+			case verbose:
+				r.raw, _ = verboseHead(b)
 				continue
 			case jsonTree:
 				r.tree = json.NewDecoder(io.MultiReader(strings.NewReader(string(b)+"\n"), r.in))
@@ -109,6 +116,9 @@ func formOf(first []byte) form {
 		bytes.HasPrefix(first, []byte("MESSAGE=")), bytes.HasPrefix(first, []byte("PRIORITY=")), bytes.HasPrefix(first, []byte("_TRANSPORT=")):
 		return export
 	}
+	if _, ok := verboseHead(first); ok {
+		return verbose
+	}
 	return text
 }
 
@@ -132,6 +142,18 @@ func (r *Reader) readLine() ([]byte, error) {
 func (r *Reader) textLine(b []byte) (Line, bool) {
 	if b[0] == '-' && r.separator(b) {
 		return Line{}, false
+	}
+	if bytes.IndexByte(b, escape) >= 0 {
+		if b = uncoloured(b); len(b) == 0 {
+			return Line{}, false
+		}
+	}
+	if bytes.HasSuffix(b, []byte(blobEnd)) {
+		if s := r.clock.strip(b); s.known && !s.foreign && isBlob(s.rest) {
+			r.Known++
+			r.Broken++
+			return Line{}, false
+		}
 	}
 	if r.o.Want != nil && !r.o.Want(b) {
 		if r.Known == 0 { // a text of which no line matters is still one of the kernel's if any line looks so
@@ -162,7 +184,7 @@ func (r *Reader) textLine(b []byte) (Line, bool) {
 	}
 	r.over.begin(r.host, r.boot, first)
 	r.begun = true
-	return Line{Text: s.rest, At: s.at, Boot: r.boot}, true
+	return Line{Text: s.rest, Whole: s.whole, At: s.at, Boot: r.boot}, true
 }
 
 // separator reads "-- Boot 0123… --", which journalctl writes between boots, and skips its other remarks.

@@ -43,6 +43,7 @@ const (
 	Access    // a register could not be read
 	Died      // the driver found the card's firmware dead
 	Lost      // the driver could not bring the card back
+	Hot       // a sensor of the card's is beyond its threshold
 )
 
 var kinds = [...]struct {
@@ -61,6 +62,7 @@ var kinds = [...]struct {
 	Access:         {checks.None, "a register could not be read; comes from reading counters"},
 	Died:           {checks.Reboot, "the driver found the card dead"},
 	Lost:           {checks.Reboot, "the driver could not bring the card back"},
+	Hot:            {checks.Watch, "the card is hot"},
 }
 
 // sentences are looked for in this order; the first that a line holds decides.
@@ -76,6 +78,7 @@ var sentences = [...]struct {
 	{"unrecoverable hardware error", Hardware},
 	{"Port module event[error]: ", ModuleError},
 	{"Cable unplugged", Unplugged},
+	{"High temperature on sensor", Hot}, // "High temperature on sensors with bit set 0 1"
 	{"transmit queue ", TxTimeout},
 	{"TX timeout detected", TxTimeout},
 	{"etected insufficient power on the PCIe slot", SlotPower},

@@ -26,8 +26,10 @@ func newCheckLog(now func() time.Time) *cobra.Command {
 	c := &cobra.Command{
 		Use: "log FILE", Short: "Judge a kernel log, of this machine or another", Args: usageArgs(cobra.ExactArgs(1)),
 		Long: "Log judges what a kernel log says: XIDs and SXids, PCIe errors, the GPU driver's, network cards' and the host's own lines.\n" +
-			"FILE is what dmesg (with or without -T, -x, -H and --time-format), journalctl -k (-o short, short-iso, short-precise, json or export)\n" +
-			"or /dev/kmsg give, or a file of syslog's; - reads standard input. Repeats are counted, and lines with one root cause grouped.\n" +
+			"FILE is what dmesg (with or without -T, -x, -H, --color and --time-format), journalctl -k (-o short, short-iso, short-precise, verbose,\n" +
+			"json or export) or /dev/kmsg give, or a file of syslog's; - reads standard input. Repeats are counted, and lines with one root cause grouped.\n" +
+			"Text as dmesg and syslog print it does not keep messages apart: a user may have put a line into it by the name of a file. Raw kmsg,\n" +
+			"dmesg -J and the journal's json, export and verbose do.\n" +
 			"Where the text tells of several boots of a machine, what was logged before the last is shown as past and is no fault.\n" +
 			"Exit status: 0 no fault, 1 a fault found, 2 the text could not be read to its end, is no kernel log, or holds an XID whose number is lost.",
 		Example: "  dmesg | assay-agent check log --sysfs /sys -\n  journalctl -k -b all -o export | assay-agent check log --json -\n  assay-agent check log ./node-a.dmesg",
@@ -78,7 +80,7 @@ func checkLog(w io.Writer, r *logtext.Reader, tree aer.Tree, p policy.Policy, as
 			readErr = err
 			break
 		}
-		if fold.Add(l.Text, l.At, l.Boot) {
+		if fold.Add(l.Text, l.Whole, l.At, l.Boot) {
 			events++
 		}
 	}

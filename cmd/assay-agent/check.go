@@ -195,8 +195,12 @@ func judgeAndPrint(w io.Writer, c agent.Capture, level checks.Level, only []stri
 		fs = slices.DeleteFunc(slices.Clone(fs), func(f checks.Finding) bool { return !slices.Contains(only, f.Check) })
 	}
 	verdict := checks.FoldFindings(fs)
-	if len(only) > 0 && len(fs) == 0 {
-		verdict = checks.Pass // a check of events that found none
+	unasked := unasked(only, fs)
+	switch {
+	case len(unasked) > 0 && verdict != checks.Fail:
+		verdict = checks.Unknown
+	case len(only) > 0 && len(fs) == 0 && c.KernelErr == "":
+		verdict = checks.Pass // checks of events that found none
 	}
 	var err error
 	if asJSON {
@@ -207,7 +211,20 @@ func judgeAndPrint(w io.Writer, c agent.Capture, level checks.Level, only []stri
 	if err != nil {
 		return err
 	}
+	if len(unasked) > 0 && verdict == checks.Unknown {
+		return &exitError{exitUnknown, fmt.Errorf("%s: not read: neither policy nor the daemon's last screen asked for it", strings.Join(unasked, ", "))}
+	}
 	return exitOf(verdict)
+}
+
+// unasked gives those of the checks named that read no log and that gave no finding: nobody asked for them.
+func unasked(only []string, fs []checks.Finding) (out []string) {
+	for _, id := range only {
+		if !catalog.OfLog(id) && !slices.ContainsFunc(fs, func(f checks.Finding) bool { return f.Check == id }) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 func printJSON(w io.Writer, fs []checks.Finding) error {

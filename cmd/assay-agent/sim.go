@@ -28,7 +28,7 @@ func newSim() *cobra.Command {
 	}
 	var dir string
 	c.PersistentFlags().StringVar(&dir, "dir", os.Getenv(sim.EnvDir), "the simulated node's `DIR` (default $"+sim.EnvDir+")")
-	c.AddCommand(simInit(&dir), simSet(&dir), simHost(&dir), simXID(&dir), simKmsg(&dir), simFallOffBus(&dir), simReset(&dir), simReboot(&dir), simRun(&dir), simShow(&dir), simLibrary(), simCUDA(&dir))
+	c.AddCommand(simInit(&dir), simSet(&dir), simHost(&dir), simXID(&dir), simKmsg(&dir), simFallOffBus(&dir), simReset(&dir), simReboot(&dir), simRun(&dir), simShow(&dir), simCalls(&dir), simLibrary(), simCUDA(&dir))
 	return c
 }
 

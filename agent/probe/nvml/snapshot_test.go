@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/agent/sim"
+	"github.com/assay-gpu/assay/agent/sim/nvmllib"
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/catalog"
 	"github.com/assay-gpu/assay/checks/clocks"
@@ -350,6 +351,11 @@ func TestCallsPerCycle(t *testing.T) {
 					t.Errorf("cycle %d, GPU %d: %d calls of %s, want at most %d", cycle, gpu, c, name, allowed[name])
 				}
 			}
+			for _, f := range AllNoisy {
+				if c := sim.Calls(n.dir)[f.Function]; c > 0 {
+					t.Errorf("cycle %d: %d calls of %s, which %s", cycle, c, f.Function, f.Why)
+				}
+			}
 			if total != most {
 				t.Errorf("cycle %d, GPU %d: %d calls, want %d: %v", cycle, gpu, total, most, sim.CallsOn(n.dir, gpu))
 			}
@@ -357,6 +363,15 @@ func TestCallsPerCycle(t *testing.T) {
 	}
 	if got := n.Stats().Calls; got == 0 {
 		t.Error("no calls counted")
+	}
+}
+
+// The simulated library has each function that makes the driver log, so that a call of one would be counted.
+func TestNoisyFunctionsAreCounted(t *testing.T) {
+	for _, f := range AllNoisy {
+		if !slices.Contains(nvmllib.Functions, f.Function) || f.Why == "" {
+			t.Errorf("%s: not counted by the simulated library, or nobody says why it is not called", f.Function)
+		}
 	}
 }
 

@@ -835,3 +835,41 @@ EXPORT ret_t nvmlEventSetWait_v2(event_set_t set, struct event_data *out, unsign
 			return r;
 	}
 }
+
+/* What a probe should not call is counted, and does nothing. */
+static ret_t counted(enum function fn, int slot)
+{
+	struct sim_gpu g;
+	if (slot < 0)
+		return INVALID_ARGUMENT;
+	ret_t r = on(fn, slot, &g);
+	return r != OK ? r : NOT_SUPPORTED;
+}
+
+#define COUNTED(name, ...)                                                                                                    \
+	EXPORT ret_t name(device_t d, ##__VA_ARGS__) { return counted(FN_##name, slot_of(d)); }
+
+COUNTED(nvmlDeviceReadWritePRM_v1, void *p __attribute__((unused)))
+COUNTED(nvmlDeviceReadPRMCounters_v1, void *p __attribute__((unused)))
+COUNTED(nvmlDeviceValidateInforom)
+COUNTED(nvmlDeviceClearEccErrorCounts, unsigned int type __attribute__((unused)))
+COUNTED(nvmlDeviceResetNvLinkErrorCounters, unsigned int link __attribute__((unused)))
+COUNTED(nvmlDeviceResetNvLinkUtilizationCounter, unsigned int link __attribute__((unused)), unsigned int counter __attribute__((unused)))
+COUNTED(nvmlDeviceSetPersistenceMode, unsigned int mode __attribute__((unused)))
+
+/* These two take a PCI address. */
+EXPORT ret_t nvmlDeviceDiscoverGpus(void *pci)
+{
+	struct sim_node n;
+	ret_t r = enter(FN_nvmlDeviceDiscoverGpus, &n);
+	return r != OK ? r : !pci ? INVALID_ARGUMENT : NOT_SUPPORTED;
+}
+
+EXPORT ret_t nvmlDeviceRemoveGpu_v2(void *pci, unsigned int state, unsigned int link)
+{
+	struct sim_node n;
+	(void)state;
+	(void)link;
+	ret_t r = enter(FN_nvmlDeviceRemoveGpu_v2, &n);
+	return r != OK ? r : !pci ? INVALID_ARGUMENT : NOT_SUPPORTED;
+}

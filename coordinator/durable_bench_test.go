@@ -105,7 +105,7 @@ func BenchmarkDurableGangs(b *testing.B) {
 }
 
 // benchFleet is the names of 10,000 nodes and their topology.
-func benchFleet(b *testing.B) ([]string, string) {
+func benchFleet(b testing.TB) ([]string, string) {
 	if file := os.Getenv("ASSAY_TOPOLOGY"); file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -125,7 +125,7 @@ func benchFleet(b *testing.B) ([]string, string) {
 }
 
 // certifiedRecord makes the stored record of a node that is certified for a day.
-func certifiedRecord(b *testing.B) func(i int, name string) string {
+func certifiedRecord(b testing.TB) func(i int, name string) string {
 	s := gangSiteFor(b)
 	s.adopt("gpu001")
 	e, err := s.reader().Get(b.Context(), keyNodes+"gpu001")
@@ -158,7 +158,7 @@ func (s *site) launched(b *testing.B) (n int) {
 	return n
 }
 
-func gangSiteFor(b *testing.B) *site {
+func gangSiteFor(b testing.TB) *site {
 	return startSiteWith(b, newPlant("gpu001"), fmt.Sprintf("record%d/", rand.Uint64()), nil, func(c *Config) { c.Slurm = nil })
 }
 

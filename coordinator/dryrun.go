@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"maps"
 
-	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/queue"
@@ -14,8 +13,8 @@ import (
 )
 
 // PlanJob implements api.Jobs: where a job would start now, or why it would not. Nothing is kept. It asks a planner of its
-// own, made from what is committed, so that it says what the real one would if the job stood first.
-func (c *Coordinator) PlanJob(_ context.Context, by string, ask wire.JobAsk) (wire.JobPlan, error) {
+// own, made from what is committed, so that it says what the real one would if the job stood first. keep adds the question itself, to be asked again elsewhere.
+func (c *Coordinator) PlanJob(_ context.Context, by string, ask wire.JobAsk, keep bool) (wire.JobPlan, error) {
 	l, err := c.leading()
 	if err != nil {
 		return wire.JobPlan{}, err
@@ -69,7 +68,12 @@ func (c *Coordinator) PlanJob(_ context.Context, by string, ask wire.JobAsk) (wi
 	if r := p.cycle.Queue.Budget().Admit(q, p.now); r.Code != queue.NoReason {
 		return wire.JobPlan{Refused: sentence(r)}, nil
 	}
-	plan := describePlan(p.cycle.Fleet.View(), p.cycle.Gang(id))
+	g := p.cycle.Gang(id)
+	plan := describePlan(p.cycle.Fleet.View(), g)
+	if keep {
+		q := scheduler.Keep(p.cycle.Fleet.View(), g)
+		plan.Question = &q
+	}
 	if q.Begin > p.now && plan.Refused == "" {
 		plan.Refused = "begins at " + ask.Begin.Format("2006-01-02T15:04:05Z07:00") + ", as asked; its nodes are free now"
 	}
@@ -86,18 +90,6 @@ func describePlan(s *scheduler.Snapshot, g scheduler.Gang) wire.JobPlan {
 		out.Refused = s.Why(g, plan.Refused)
 		return out
 	}
-	tree := s.Tree()
-	var names []string
-	byLeaf := map[string][]string{}
-	for _, t := range plan.Nodes {
-		name, leaf := tree.Nodes[t.Node], tree.Leaf[t.Node]
-		names = append(names, name)
-		sw := tree.Switches[leaf].Name
-		byLeaf[sw] = append(byLeaf[sw], name)
-	}
-	out.Nodes = hostlist.Compress(names)
-	for _, sw := range sortedKeys(byLeaf) {
-		out.Where = append(out.Where, sw+": "+hostlist.Compress(byLeaf[sw]))
-	}
+	out.Nodes, out.Where = s.Where(plan)
 	return out
 }

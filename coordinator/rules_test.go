@@ -83,7 +83,16 @@ func TestRulesHold(t *testing.T) {
 		!strings.Contains(err.Error(), "asleep") || !strings.Contains(err.Error(), `"a b"`) {
 		t.Errorf("a record with faults: %v, want each named", err)
 	}
-	plan, err := s.coord.PlanJob(t.Context(), "ann", wire.JobAsk{QOS: "high", Gang: scheduler.Gang{Nodes: 1}})
+	kept, err := s.coord.PlanJob(t.Context(), "bob", wire.JobAsk{Gang: scheduler.Gang{Nodes: 1}}, true)
+	if err != nil || kept.Question == nil {
+		t.Fatalf("a dry run to be kept: %+v, %v", kept, err)
+	}
+	if snap, g, err := kept.Question.Load(); err != nil {
+		t.Error(err)
+	} else if again := describePlan(snap, g); again.Nodes != kept.Nodes || again.Refused != kept.Refused {
+		t.Errorf("asked again: %+v, was %+v", again, kept)
+	}
+	plan, err := s.coord.PlanJob(t.Context(), "ann", wire.JobAsk{QOS: "high", Gang: scheduler.Gang{Nodes: 1}}, false)
 	if err != nil || !strings.Contains(plan.Refused, "ann has 3 (QOSMaxSubmitJobPerUserLimit)") {
 		t.Errorf("dry run %+v, %v: want the limit", plan, err)
 	}

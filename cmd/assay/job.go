@@ -18,7 +18,7 @@ import (
 func (a *app) jobCmd() *cobra.Command {
 	return a.groupCmd("job", "Run gangs on certified nodes: whole, close together, or not yet and why",
 		"  assay job submit train.sbatch\n  assay job submit train.sbatch --dry-run\n  assay job why 12\n  assay job logs 12",
-		a.jobSubmitCmd(), a.jobListCmd(), a.jobShowCmd(), a.jobWhyCmd(), a.jobLogsCmd(),
+		a.jobSubmitCmd(), a.jobListCmd(), a.jobShowCmd(), a.jobWhyCmd(), a.jobReplayCmd(), a.jobLogsCmd(),
 		a.jobVerbCmd("cancel", "End jobs, whether they wait or run", "Every rank is ended everywhere: SIGTERM, and SIGKILL after 10 s.", (*client.Client).CancelJob),
 		a.jobVerbCmd("hold", "Keep waiting jobs from starting", "", (*client.Client).HoldJob),
 		a.jobVerbCmd("release", "Let held jobs go on", "A job held after it failed to start too often may try again.", (*client.Client).ReleaseJob),

@@ -56,7 +56,7 @@ var submitSwitches = []struct{ name, short, usage string }{
 
 func (a *app) jobSubmitCmd() *cobra.Command {
 	var dryRun, wait bool
-	var batch, key string
+	var batch, key, save string
 	values, switches := make([]string, len(submitFlags)), make([]bool, len(submitSwitches))
 	var cmd *cobra.Command
 	cmd = a.command(spec{
@@ -82,6 +82,7 @@ with the --key that it printed: lines that were taken are not taken twice.`,
 				a.completeFlag(cmd, name, o)
 			}
 			f.BoolVar(&dryRun, "dry-run", false, "only say where it would start now, or why not")
+			f.StringVar(&save, "save", "", "with --dry-run: keep the question, job and fleet, in this `FILE`; assay job replay asks it again")
 			f.BoolVar(&wait, "wait", false, "wait for its end; exit status 1 unless it completed")
 			f.StringVar(&batch, "batch", "", "submit the jobs of this `FILE`, one a line")
 			f.StringVar(&key, "key", "", "with --batch: go on with the batch that this `KEY` was printed for")
@@ -102,6 +103,9 @@ with the --key that it printed: lines that were taken are not taken twice.`,
 				if switches[i] {
 					options = append(options, "--"+o.name)
 				}
+			}
+			if save != "" && !dryRun {
+				return &usageError{"--save without --dry-run", "it keeps what a dry run asks"}
 			}
 			if batch != "" {
 				if len(args) > 0 {
@@ -126,7 +130,7 @@ with the --key that it printed: lines that were taken are not taken twice.`,
 			sctx, cancel := context.WithTimeoutCause(ctx, a.timeout, fmt.Errorf("no answer within %s", a.timeout))
 			defer cancel()
 			if dryRun {
-				return a.dryRun(sctx, c, ask)
+				return a.dryRun(sctx, c, ask, save)
 			}
 			j, err := c.Submit(sctx, ask)
 			if err != nil {
@@ -226,22 +230,18 @@ func local(name string) bool {
 	return false
 }
 
-func (a *app) dryRun(ctx context.Context, c *client.Client, ask wire.JobAsk) error {
-	plan, err := c.PlanJob(ctx, ask)
+func (a *app) dryRun(ctx context.Context, c *client.Client, ask wire.JobAsk, save string) error {
+	plan, err := c.PlanJob(ctx, ask, save != "")
 	if err != nil {
 		return err
 	}
-	err = a.emit(plan, func() error {
-		if plan.Refused != "" {
-			fmt.Fprintln(a.out, "would wait:", clean(plan.Refused))
-			return nil
+	if save != "" {
+		if err := saveQuestion(save, plan); err != nil {
+			return err
 		}
-		fmt.Fprintf(a.out, "would start now on %s\n", clean(plan.Nodes))
-		for _, w := range plan.Where {
-			fmt.Fprintf(a.out, "  %s\n", clean(w))
-		}
-		return nil
-	})
+		plan.Question = nil
+	}
+	err = a.emit(plan, func() error { return a.showPlan(plan) })
 	if err == nil && plan.Refused != "" {
 		return errFault
 	}

@@ -114,8 +114,8 @@ type Jobs interface {
 	SubmitJobs(ctx context.Context, by string, b wire.Batch) ([]wire.BatchAnswer, error)
 	// FindJob is the id that a text names: a job's, an array's, or ARRAY_TASK.
 	FindJob(ctx context.Context, text string) (int64, error)
-	// PlanJob says where a job would start now, or why not. Nothing is kept of it.
-	PlanJob(ctx context.Context, by string, ask wire.JobAsk) (wire.JobPlan, error)
+	// PlanJob says where a job would start now, or why not, with keep the question too. Nothing is kept of it here.
+	PlanJob(ctx context.Context, by string, ask wire.JobAsk, keep bool) (wire.JobPlan, error)
 	// Jobs lists jobs, oldest first; those that have ended only with all.
 	Jobs(ctx context.Context, all bool) ([]wire.Job, error)
 	Job(ctx context.Context, id int64) (wire.Job, error)

@@ -61,7 +61,7 @@ func (s *Server) planJob(c call) (any, error) {
 	if err := decode(c, maxReport, true, &ask); err != nil {
 		return nil, err
 	}
-	return s.backend.Jobs.PlanJob(c.ctx, c.who.name, ask)
+	return s.backend.Jobs.PlanJob(c.ctx, c.who.name, ask, c.r.URL.Query().Get("keep") == "true")
 }
 
 // Bounds of a batch: its scripts and environments are in it once each.

@@ -19,9 +19,10 @@ func (c *Client) SubmitBatch(ctx context.Context, b wire.Batch) ([]wire.BatchAns
 	return call[[]wire.BatchAnswer](ctx, c, http.MethodPost, wire.PathJobs+"/batch", nil, b)
 }
 
-// PlanJob asks where a job would start now, or why not. Nothing is kept of it.
-func (c *Client) PlanJob(ctx context.Context, ask wire.JobAsk) (wire.JobPlan, error) {
-	return call[wire.JobPlan](ctx, c, http.MethodPost, wire.PathJobs+"/plan", nil, ask)
+// PlanJob asks where a job would start now, or why not; with keep the answer holds the question, gang and fleet. Nothing is
+// kept of it there.
+func (c *Client) PlanJob(ctx context.Context, ask wire.JobAsk, keep bool) (wire.JobPlan, error) {
+	return call[wire.JobPlan](ctx, c, http.MethodPost, wire.PathJobs+"/plan", url.Values{"keep": {strconv.FormatBool(keep)}}, ask)
 }
 
 // Jobs lists jobs, oldest first; those that have ended only with all.

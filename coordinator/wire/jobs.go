@@ -104,6 +104,8 @@ type JobPlan struct {
 	Where   []string       `json:"where,omitempty"`   // a line for each leaf: "s1: gpu[001-004]"
 	Cost    scheduler.Cost `json:"cost,omitzero"`     // how good the place is
 	Refused string         `json:"refused,omitempty"` // a sentence with numbers
+	// Question is what was asked, gang and fleet, where the caller wants to keep it.
+	Question *scheduler.Question `json:"question,omitempty"`
 }
 
 // JobLogs are the ends of what ranks wrote.

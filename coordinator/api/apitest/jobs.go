@@ -3,12 +3,15 @@ package apitest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/assay-gpu/assay/checks/hostlist"
 	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/wire"
+	"github.com/assay-gpu/assay/scheduler"
+	"github.com/assay-gpu/assay/scheduler/topo"
 )
 
 // GangStatus implements api.Agents.
@@ -56,7 +59,7 @@ func (p *Plane) room(ask wire.JobAsk) (names []string, refused string) {
 }
 
 // PlanJob implements api.Jobs.
-func (p *Plane) PlanJob(_ context.Context, _ string, ask wire.JobAsk) (wire.JobPlan, error) {
+func (p *Plane) PlanJob(_ context.Context, _ string, ask wire.JobAsk, keep bool) (wire.JobPlan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	names, refused := p.room(ask)
@@ -64,7 +67,32 @@ func (p *Plane) PlanJob(_ context.Context, _ string, ask wire.JobAsk) (wire.JobP
 		return wire.JobPlan{Refused: refused}, nil
 	}
 	list := hostlist.Compress(names)
-	return wire.JobPlan{Nodes: list, Where: []string{"s1: " + list}}, nil
+	plan := wire.JobPlan{Nodes: list, Where: []string{"s1: " + list}}
+	if keep {
+		q := p.question(ask.Gang)
+		snap, g, err := q.Load()
+		if err != nil {
+			return plan, err
+		}
+		found := scheduler.Place(snap, g)
+		plan.Cost, plan.Question = found.Cost, &q
+		plan.Nodes, plan.Where = snap.Where(found)
+	}
+	return plan, nil
+}
+
+// question is a gang asked of the nodes there are, all under one leaf. The caller holds mu.
+func (p *Plane) question(g scheduler.Gang) scheduler.Question {
+	names := slices.Sorted(maps.Keys(p.nodes))
+	tree, _ := topo.Parse("SwitchName=s1 Nodes="+hostlist.Compress(names), names) // one leaf has no fault
+	f, shape := scheduler.NewFleet(tree, p.Now()), topo.NewShape("H100", 8, true)
+	for i, name := range tree.Nodes {
+		if c := p.nodes[name].Certificate; c != nil && f.See(int32(i), shape, 0) == nil {
+			f.Certify(int32(i), scheduler.Certificate{Serial: c.Serial, Level: c.Level, GPUs: shape.All(), Issued: c.IssuedAt, Expires: c.Expires})
+		}
+	}
+	g.ID = "dry run"
+	return scheduler.Keep(f.Snapshot(), g)
 }
 
 // Jobs implements api.Jobs.

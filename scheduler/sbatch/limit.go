@@ -10,7 +10,7 @@ import (
 )
 
 // ParseLimit reads a time as sbatch has it: minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes
-// and days-hours:minutes:seconds.
+// and days-hours:minutes:seconds. What is longer than maxLimit is an error.
 func ParseLimit(s string) (time.Duration, error) {
 	bad := fmt.Errorf("time %q: want minutes, hours:minutes:seconds or days-hours:minutes:seconds", s)
 	days, rest, hasDays := strings.Cut(s, "-")
@@ -43,10 +43,15 @@ func ParseLimit(s string) (time.Duration, error) {
 		if err != nil {
 			return 0, bad
 		}
-		total += time.Duration(n) * units[i]
+		if total += time.Duration(n) * units[i]; time.Duration(n) > maxLimit/units[i] || total > maxLimit {
+			return 0, fmt.Errorf("time %q: longer than %d days", s, maxLimit/(24*time.Hour))
+		}
 	}
 	return total, nil
 }
+
+// maxLimit is the longest time: as many days as the field for days holds, well below what a Duration does.
+const maxLimit = (1<<16 - 1) * 24 * time.Hour
 
 // certified is LEVEL[:AGE][:through]: how deep the certificate must be, how young, and whether it must hold for the whole
 // limit.

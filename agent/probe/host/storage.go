@@ -133,7 +133,8 @@ func nvmeOf(r *recorder, health *healthLogs) nvme.Reading {
 		if t := r.word("%s/transport", at); t != "" && t != "pcie" {
 			continue // a fabric's controller is the network's matter
 		}
-		d := nvme.Disk{Name: name, PCI: deviceOf(r, at), Model: r.word("%s/model", at), Serial: r.word("%s/serial", at), State: r.word("%s/state", at)}
+		d := nvme.Disk{Name: name, PCI: deviceOf(r, at), Model: r.word("%s/model", at), Serial: r.word("%s/serial", at)}
+		d.State = r.told(&d.Err, "%s/state", at)
 		entries, err := r.List(at)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.Err = err.Error()
@@ -143,12 +144,12 @@ func nvmeOf(r *recorder, health *healthLogs) nvme.Reading {
 			case strings.HasPrefix(e, name+"n") || strings.HasPrefix(e, name+"c"):
 				n, _ := strconv.ParseUint(r.word("%s/%s/size", at, e), 10, 64)
 				d.Size += n * 512
-				d.ReadOnly = d.ReadOnly || r.word("%s/%s/ro", at, e) == "1"
+				d.ReadOnly = d.ReadOnly || r.told(&d.Err, "%s/%s/ro", at, e) == "1"
 			case strings.HasPrefix(e, "hwmon"):
 				hwmon(r, at+"/"+e, &d)
 			}
 		}
-		if d.State == "live" || d.State == "" { // one that is reset keeps whoever asks it waiting
+		if d.Err == "" && (d.State == "live" || d.State == "") { // one that is reset keeps whoever asks it waiting
 			d.Health = healthOf(health.text(r, before, name, d.Identity()))
 		}
 		out.Disks = append(out.Disks, d)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -115,5 +116,15 @@ func (r *recorder) Link(name string) (string, error) {
 // word reads a file of one line; empty when it cannot be read.
 func (r *recorder) word(format string, args ...any) string {
 	s, _ := r.Text(fmt.Sprintf(format, args...))
+	return strings.TrimSpace(s)
+}
+
+// told is a file's word, empty where there is no such file. Why another could not be read goes into err, the first of several.
+func (r *recorder) told(err *string, format string, args ...any) string {
+	name := fmt.Sprintf(format, args...)
+	s, e := r.Text(name)
+	if e != nil && !errors.Is(e, fs.ErrNotExist) && *err == "" {
+		*err = path.Base(name) + ": " + e.Error()
+	}
 	return strings.TrimSpace(s)
 }

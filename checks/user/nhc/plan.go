@@ -161,7 +161,7 @@ func (p *planner) check(l Line) Item {
 	name, _, _ := strings.Cut(l.Check, " ")
 	name = strings.Trim(name, "\t")
 	if strings.HasPrefix(name, "check_") && !functions[name] {
-		why := fmt.Sprintf("NHC has no %s: unless a script of the site's defines it, NHC fails every node that runs the line; if one does, it can go on as %s", name, p.command(l, name))
+		why := fmt.Sprintf("NHC has no %s: unless a script of the site's defines it, NHC fails every node that runs the line; if one does, it can go on as %s", name, p.command(l))
 		if own, ok := alike[name]; ok {
 			why += "; " + own
 		}
@@ -173,33 +173,50 @@ func (p *planner) check(l Line) Item {
 		}
 	}
 	why := "a shell command of the site's"
-	if functions[name] {
+	switch {
+	case functions[name]:
 		why = "NHC goes on with it: " + beyondOf(name)
+	case p.ofNHC(l):
+		why = "NHC goes on with it: a shell command with words or variables of NHC's"
 	}
 	return p.user(l, name, why)
 }
 
-// user makes a user check of a line: NHC evaluates its own functions, a shell the rest.
+// helpers are what a shell knows within NHC only: its functions, and the variables that it fills in itself. Source:
+// nhc and scripts/common.nhc, hw.nhc of mej/nhc 1.4.
+var helpers = regexp.MustCompile(`(^|[^\w$./-])(die|log|dbg|syslog|mcheck|(mcheck|nhc|nhcmain|check)_\w+)([^\w./-]|$)|\$\{?(HOSTNAME_S|(NHC|HW|MOAB|NVIDIA)_\w+)\b`)
+
+// ofNHC reports whether a shell command means nothing without NHC, or uses what other lines set.
+func (p *planner) ofNHC(l Line) bool {
+	return helpers.MatchString(l.Check) || slices.ContainsFunc(p.sets(l), func(s Set) bool {
+		return regexp.MustCompile(`\$\{?` + regexp.QuoteMeta(s.Name) + `\b`).MatchString(l.Check)
+	})
+}
+
+// user makes a user check of a line: NHC evaluates what is its own, a shell the rest.
 func (p *planner) user(l Line, name, why string) Item {
 	command := []string{"/bin/bash", "-c", l.Check}
-	if functions[name] {
-		command = p.command(l, name)
+	if functions[name] || p.ofNHC(l) {
+		command = p.command(l)
 	}
 	u := map[string]any{"command": command, "format": "exit"}
 	return Item{Kind: User, Why: why, Set: map[string]any{"user_checks": map[string]any{checkName(name, l.Number): u}}}
 }
 
 // command has NHC evaluate one check, with the variables that hold for it.
-func (p *planner) command(l Line, name string) []string {
+func (p *planner) command(l Line) []string {
 	out := []string{p.Program, "-e", l.Check}
-	if !functions[name] && !strings.HasPrefix(name, "check_") {
-		return out
+	for _, s := range p.sets(l) {
+		out = append(out, s.Name+"="+s.Value)
 	}
+	return out
+}
+
+// sets are the variables that lines before have set for the hosts of a line.
+func (p *planner) sets(l Line) (out []Set) {
 	for _, v := range p.vars {
 		if v.mask == "*" || v.mask == l.Mask.Text {
-			for _, s := range v.sets {
-				out = append(out, s.Name+"="+s.Value)
-			}
+			out = append(out, v.sets...)
 		}
 	}
 	return out

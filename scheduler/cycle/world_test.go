@@ -75,6 +75,9 @@ func (w *world) carry(t rapid.TB, starts []Start) {
 	t.Helper()
 	for _, s := range starts {
 		j := w.c.Queue.Job(s.ID)
+		if by := w.c.Queue.Job(j.Behind); by != nil && by.State == queue.Pending {
+			t.Fatalf("%d was pushed out for %d and comes back before that has started", s.ID, by.ID)
+		}
 		if err := scheduler.Fits(w.c.Fleet.View(), w.c.gang(w.c.Fleet.View(), j), s.Plan); err != nil {
 			t.Fatalf("start %d: planner and applier disagree: %v", s.ID, err)
 		}

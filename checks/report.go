@@ -58,6 +58,16 @@ type Inventory struct {
 	Shows map[string]int64 `json:"shows,omitempty"` // numbers that nodes of one product have in common, by the policy's path; what was not read is missing
 }
 
+// Named are the GPUs with the name of their node.
+func (i Inventory) Named() []GPU {
+	out := make([]GPU, len(i.GPUs))
+	for k, g := range i.GPUs {
+		g.Node = i.Node
+		out[k] = g
+	}
+	return out
+}
+
 // SKU is the product name that most of the GPUs show; of equals, the one of the lowest index. Empty without a GPU that gives
 // its name.
 func (i Inventory) SKU() string {

@@ -18,7 +18,7 @@ GPU of the node copied. The median of nine must be a share of what the link's ge
 ends can, and a share of what the node's other GPUs of the same product reach, where there are two or more. Where sysfs shows no
 link and there are no such peers, it applies only when policy sets a figure. Copies both ways at once are measured and not judged.`,
 			Source:  "golden tests k21_h2d and k21_d2h; sysfs bus/pci/devices: link width and speed; Azure/azurehpc-health-checks and NVIDIA/nvbandwidth for the shares",
-			Applies: "GPUs of compute capability 7.0 and later with a CUDA driver; only with the golden kernels of a screen, by policy golden.screen, or by hand; a quick screen that has no time for it leaves it out",
+			Applies: goldenGPUs + "only with the golden kernels of a screen, by policy golden.screen, or by hand; a quick screen that has no time for it leaves it out",
 			Action:  "drain",
 			Cost:    "0.1 s of each GPU's golden run, one GPU after the other",
 			Thresholds: []Threshold{
@@ -30,7 +30,7 @@ link and there are no such peers, it applies only when policy sets a figure. Cop
 			Neighbours: Neighbours{
 				NHC:        "Azure: nvbandwidth below 23 (A100), 48 (H100) or 55 (H200) GB/s",
 				Gpud:       "none",
-				NVSentinel: "none of its own; DCGM's diagnostic before a job",
+				NVSentinel: diagnosticBefore,
 				DCGM:       "the diagnostic's PCIe test only: a minimum where its file for the product has one, else none",
 			},
 		},
@@ -40,8 +40,7 @@ link and there are no such peers, it applies only when policy sets a figure. Cop
 // JudgeBandwidth judges how fast the copies of golden runs were, unless policy turns the check off.
 func JudgeBandwidth(readings map[string]sdc.Reading, at time.Time, known checks.Inventory, p policy.Policy) []checks.Finding {
 	var gpus []bandwidth.GPU
-	for _, g := range known.GPUs {
-		g.Node = known.Node
+	for _, g := range known.Named() {
 		run := readings[g.UUID]
 		r := bandwidth.Reading{Have: run.Have, Err: run.Err}
 		switch {

@@ -21,7 +21,7 @@ GPU when more are wrong; step, partition, lane and, where one stuck bit explains
 that runs the same again. All GPUs of a node wrong at once is a finding against the node: its CPU, its memory, the driver, or a
 fault of ours. So is a CPU that computes something else than the embedded golden.`,
 			Source:  "golden/kernels; the CUDA driver API; golden/ref",
-			Applies: "GPUs of compute capability 7.0 and later with a CUDA driver; only when asked for, by hand or by policy golden.screen and golden.prolog",
+			Applies: goldenGPUs + "only when asked for, by hand or by policy golden.screen and golden.prolog",
 			Action:  "drain (hard when reproduced); watch for kernels that are not of grade prod",
 			Cost:    "1 process a GPU; seconds",
 			Thresholds: []Threshold{
@@ -35,18 +35,23 @@ fault of ours. So is a CPU that computes something else than the embedded golden
 			Neighbours: Neighbours{
 				NHC:        "none",
 				Gpud:       "none",
-				NVSentinel: "none of its own; DCGM's diagnostic before a job",
+				NVSentinel: diagnosticBefore,
 				DCGM:       "diagnostic: a product is compared with the same GPU's first one, to 1e-3 in FP32 and 1e-7 in FP64",
 			},
 		},
 	}
 }
 
+// What the checks of a golden run have in common.
+const (
+	goldenGPUs       = "GPUs of compute capability 7.0 and later with a CUDA driver; "
+	diagnosticBefore = "none of its own; DCGM's diagnostic before a job"
+)
+
 // JudgeSDC judges what golden runs said of GPUs, unless policy turns the check off.
 func JudgeSDC(readings map[string]sdc.Reading, at time.Time, known checks.Inventory, p policy.Policy) []checks.Finding {
 	var fs []checks.Finding
-	for _, g := range known.GPUs {
-		g.Node = known.Node
+	for _, g := range known.Named() {
 		f := sdc.Judge(g, readings[g.UUID], p.Golden)
 		f.At = at
 		fs = append(fs, f)

@@ -55,6 +55,10 @@ func TestPrefixes(t *testing.T) {
 		{"[   12.500000 <    1.000000>] NVRM: one", time.Time{}.Add(12500 * time.Millisecond), "NVRM: one"},
 		{"[   12.500000 <    1.000000 >] node-a kernel: NVRM: one", time.Time{}.Add(12500 * time.Millisecond), "NVRM: one"},
 		{"[<    1.500000>] NVRM: one", time.Time{}.Add(1500 * time.Millisecond), "NVRM: one"},
+		{"2026-07-09 10:00:00.500 node-a kernel: NVRM: one", day.Add(time.Second / 2), "NVRM: one"},
+		{"2026-07-09 12:00:00+02:00 node-a kernel: [  12.5] NVRM: one", day, "NVRM: one"},
+		{"2026-07-09 10:00:00,5 node-a python3[7]: NVRM: one", day, none},
+		{"2026-07-09 NVRM: one", time.Time{}, "2026-07-09 NVRM: one"},
 		{"[  +1.500000] NVRM: one", time.Time{}.Add(1500 * time.Millisecond), "NVRM: one"},
 	} {
 		l, err := logtext.NewReader(strings.NewReader(c.line+"\n"), logtext.Options{Now: day}).Next()

@@ -323,16 +323,24 @@ func (c *clock) day(b []byte) (rest []byte, at time.Time, comma, ok bool) {
 	if sp < 0 {
 		return nil, time.Time{}, false, false
 	}
-	word := line[:sp]
+	word, spaced := line[:sp], false
+	if sp == len("2026-03-02") && len(line) >= len("2026-03-02 10:11:12") && line[4] == '-' { // a space for the T: templates of rsyslog's
+		end := strings.IndexByte(line[sp+1:], ' ')
+		if end < 0 {
+			return nil, time.Time{}, false, false
+		}
+		spaced = true
+		word, sp = line[:sp]+"T"+line[sp+1:sp+1+end], sp+1+end
+	}
 	if len(word) > 10 && word[10] == '.' {
 		if d, ok := seconds(word); ok { // short-unix
 			return cut(sp), time.Unix(0, 0).Add(d).UTC(), false, true
 		}
 	}
-	if len(word) < 19 || word[4] != '-' || word[10] != 'T' {
+	if len(word) < len("2026-03-02T10:11:12") || word[4] != '-' || word[10] != 'T' {
 		return nil, time.Time{}, false, false
 	}
-	comma = word[19:] != "" && word[19] == ','
+	comma = word[19:] != "" && word[19] == ',' && !spaced
 	for _, layout := range [...]string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05-0700"} {
 		if t, err := time.Parse(layout, word); err == nil { // a fraction is read too, after a comma or a full stop
 			return cut(sp), t.UTC(), comma, true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks"
+	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -51,8 +52,14 @@ func (c *Coordinator) StartDrill(ctx context.Context, by string, ask wire.DrillA
 	}
 	err = l.do(ctx, func(t *tx) error {
 		out, err = t.startDrill(by, ask)
+		t.ref = out.ID
 		return err
 	})
+	if ref, again := api.Repeated(ctx); again && err == nil {
+		if out, err = c.Drill(ctx); err == nil && out.ID != ref {
+			return wire.Drill{}, &notFoundError{"drill " + ref, "it was begun, and another one has been since: assay drill --last"}
+		}
+	}
 	return out, err
 }
 

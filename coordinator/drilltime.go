@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
@@ -74,7 +75,7 @@ func (t *tx) drillGoesOn(id string, beat time.Time, told bool) error {
 	case !d.Drains && n.State != lifecycle.Certified:
 		t.drillOver("the node became " + string(n.State) + " for a reason of its own")
 	case d.Drains && !took(d, drillResumed):
-		t.drillStep(drillDrained, drillResumed, "assay", "reason "+n.DrainReason)
+		t.drillStep(drillDrained, drillResumed, "assay", strings.Join(n.Reasons, "; "))
 		if err := t.bringBack(n); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/checks/policy"
+	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/certificate"
 	"github.com/assay-gpu/assay/coordinator/guard"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
@@ -39,6 +40,9 @@ func (c *Coordinator) SetPolicy(ctx context.Context, by string, p policy.Policy)
 		t.record(wire.HistoryEntry{Event: fmt.Sprintf("policy version=%d mode=%s", p.Version, p.Mode), By: by})
 		return nil
 	})
+	if _, again := api.Repeated(ctx); again && err == nil {
+		return c.Policy(ctx)
+	}
 	return p, err
 }
 

@@ -38,6 +38,7 @@ const (
 	keyRollout  = "rollout"
 	keyLearned  = "learned"
 	keyDrill    = "drill"
+	keyOnce     = "idempotency/"
 	keyCounters = "counters"
 	keyCA       = "ca"
 

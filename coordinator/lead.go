@@ -90,8 +90,8 @@ func (l *lead) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// do hands work to the apply loop and waits until it is durable.
-func (l *lead) do(ctx context.Context, f func(*tx) error) error {
+// hand hands work to the apply loop and waits until it is durable.
+func (l *lead) hand(ctx context.Context, f func(*tx) error) error {
 	r := request{do: f, done: make(chan error, 1)}
 	select {
 	case l.requests <- r:

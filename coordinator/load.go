@@ -69,6 +69,8 @@ func (l *lead) load(e store.Entry) error {
 		return into(e, l.st.nodes, name(keyNodes), new(lifecycle.Node))
 	case strings.HasPrefix(e.Key, keyCases):
 		return into(e, l.st.cases, name(keyCases), new(wire.Case))
+	case strings.HasPrefix(e.Key, keyOnce):
+		return into(e, l.st.onces, name(keyOnce), new(once))
 	case strings.HasPrefix(e.Key, keyEffects):
 		return into(e, l.st.effects, name(keyEffects), new(pending))
 	case strings.HasPrefix(e.Key, keyTickets):

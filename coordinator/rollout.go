@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-gpu/assay/checks/policy"
 	"github.com/assay-gpu/assay/checks/policy/policyfile"
+	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/lifecycle"
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
@@ -217,6 +218,9 @@ func (c *Coordinator) endRollout(ctx context.Context, v wire.RolloutVerb, end fu
 		p = t.policy
 		return nil
 	})
+	if _, again := api.Repeated(ctx); again && err == nil {
+		return c.Policy(ctx)
+	}
 	return p, err
 }
 

@@ -28,10 +28,11 @@ type state struct {
 	learned  map[string]policy.Set // by product: what most of its nodes show. Replaced, never changed
 	policies *policies             // policy as it holds for single nodes
 	counters counters
-	revision uint64     // of the last commit
-	book     rules.Book // of the built-in scheduler: who may have how much
-	usage    usage      // as it was last written
-	drill    wire.Drill // the one under way, or the last
+	revision uint64          // of the last commit
+	book     rules.Book      // of the built-in scheduler: who may have how much
+	usage    usage           // as it was last written
+	onces    map[string]once // writes of persons that came with a key, by caller and key
+	drill    wire.Drill      // the one under way, or the last
 	tickets  map[string]rma.Ticket
 	parts    map[string]rma.Part // by serial, or UUID where a board has none
 	jobState
@@ -42,7 +43,7 @@ func newState() *state {
 	return &state{
 		nodes: map[string]lifecycle.Node{}, versions: map[string]uint64{}, cases: map[string]wire.Case{},
 		effects: map[string]pending{}, tokens: map[string]authority.TokenRecord{}, refusals: map[string]refusal{}, reported: map[string][]string{},
-		policy: policy.Default(), policies: new(policies), tickets: map[string]rma.Ticket{}, parts: map[string]rma.Part{}, jobState: newJobState(), index: newIndex(), book: rules.NewBook(),
+		policy: policy.Default(), policies: new(policies), tickets: map[string]rma.Ticket{}, parts: map[string]rma.Part{}, onces: map[string]once{}, jobState: newJobState(), index: newIndex(), book: rules.NewBook(),
 	}
 }
 

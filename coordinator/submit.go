@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assay-gpu/assay/coordinator/api"
 	"github.com/assay-gpu/assay/coordinator/wire"
 	"github.com/assay-gpu/assay/scheduler"
 	"github.com/assay-gpu/assay/scheduler/queue"
@@ -61,10 +62,16 @@ func (c *Coordinator) SubmitJob(ctx context.Context, by string, ask wire.JobAsk)
 			text += fmt.Sprintf(" tasks=%d", n)
 		}
 		t.record(wire.HistoryEntry{Event: text, By: by})
+		t.ref = strconv.FormatInt(id, 10)
 		return nil
 	})
 	if err != nil {
 		return wire.Job{}, err
+	}
+	if ref, again := api.Repeated(ctx); again {
+		if id, err = strconv.ParseInt(ref, 10, 64); err != nil {
+			return wire.Job{}, err
+		}
 	}
 	return c.Job(ctx, id)
 }

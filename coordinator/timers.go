@@ -129,6 +129,14 @@ func (l *lead) due(wall time.Time) (work []func(*tx) error, mass map[string]stri
 			return nil
 		})
 	}
+	if old := oldOnces(l.st.onces, now); len(old) > 0 {
+		work = append(work, func(t *tx) error {
+			for _, id := range old {
+				t.onces[id] = nil
+			}
+			return nil
+		})
+	}
 	work = append(work, l.drillWork(now)...)
 	return append(work, l.promotion(now)...), mass
 }

@@ -47,11 +47,13 @@ type tx struct {
 	extra     []store.Op
 	forgotten []string // closed cases no longer kept
 	book      rules.Book
-	usage     *usage      // nil: as it was
-	drill     *wire.Drill // nil: as it was; replaced, never changed
-	guarded   bool        // guard changed
-	governed  bool        // policy or rollout changed
-	ruled     bool        // book changed
+	usage     *usage           // nil: as it was
+	drill     *wire.Drill      // nil: as it was; replaced, never changed
+	onces     map[string]*once // changed; nil: dropped
+	ref       string           // what the answer of the write is found by
+	guarded   bool             // guard changed
+	governed  bool             // policy or rollout changed
+	ruled     bool             // book changed
 }
 
 // env is what a transaction needs from outside the state: who leads, and the secrets and chances it may use.
@@ -69,7 +71,7 @@ func (s *state) begin(e env, now time.Time) *tx {
 		base: s, env: e, now: now,
 		nodes: map[string]lifecycle.Node{}, woken: map[string]bool{}, cases: map[string]wire.Case{},
 		effects: map[string]*pending{}, refusals: map[string]*refusal{}, reported: map[string][]string{}, tokens: map[string]*authority.TokenRecord{},
-		jobChanges: newJobChanges(), tickets: map[string]rma.Ticket{}, parts: map[string]rma.Part{},
+		jobChanges: newJobChanges(), tickets: map[string]rma.Ticket{}, parts: map[string]rma.Part{}, onces: map[string]*once{},
 		guard: s.guard, policy: s.policy, rollout: s.rollout, learned: s.learned, counters: s.counters, book: s.book,
 	}
 }
@@ -91,7 +93,7 @@ func (t *tx) caseOf(id string) wire.Case {
 }
 
 func (t *tx) empty() bool {
-	return len(t.nodes)+len(t.cases)+len(t.effects)+len(t.refusals)+len(t.history)+len(t.extra)+t.jobSize() == 0 && !t.guarded && !t.governed && t.drill == nil &&
+	return len(t.nodes)+len(t.cases)+len(t.effects)+len(t.refusals)+len(t.history)+len(t.extra)+t.jobSize() == 0 && !t.guarded && !t.governed && t.drill == nil && len(t.onces) == 0 &&
 		maps.Equal(t.learned, t.base.learned)
 }
 
@@ -329,6 +331,13 @@ func (t *tx) ops() []store.Op {
 	if t.drill != nil {
 		put(keyDrill, t.drill)
 	}
+	for _, id := range sortedKeys(t.onces) {
+		if k := t.onces[id]; k != nil {
+			put(keyOnce+id, k)
+		} else {
+			drop(keyOnce + id)
+		}
+	}
 	c := t.counters
 	c.Time = t.now
 	put(keyCounters, c)
@@ -352,7 +361,7 @@ func lastOfEach(ops []store.Op) []store.Op {
 
 // size is how many operations there are, without making them.
 func (t *tx) size() int {
-	n := len(t.extra) + len(t.nodes) + len(t.cases) + len(t.refusals) + len(t.reported) + len(t.history) + t.jobSize() + 1 // the counters
+	n := len(t.extra) + len(t.nodes) + len(t.cases) + len(t.refusals) + len(t.reported) + len(t.history) + len(t.onces) + t.jobSize() + 1 // the counters
 	for id, e := range t.effects {
 		if _, stored := t.base.effects[id]; e != nil || stored {
 			n++
@@ -401,7 +410,7 @@ func (t *tx) clone() *tx {
 	c.nodes, c.woken, c.cases = maps.Clone(t.nodes), maps.Clone(t.woken), maps.Clone(t.cases)
 	c.effects, c.refusals = maps.Clone(t.effects), maps.Clone(t.refusals)
 	c.tokens, c.reported = maps.Clone(t.tokens), maps.Clone(t.reported)
-	c.tickets, c.parts = maps.Clone(t.tickets), maps.Clone(t.parts)
+	c.tickets, c.parts, c.onces, c.ref = maps.Clone(t.tickets), maps.Clone(t.parts), maps.Clone(t.onces), ""
 	c.jobChanges = t.jobChanges.clone()
 	c.history, c.extra = slices.Clip(t.history), slices.Clip(t.extra)
 	return &c
@@ -461,6 +470,13 @@ func (t *tx) publish(rev uint64) {
 	}
 	if t.drill != nil {
 		s.drill = *t.drill
+	}
+	for id, k := range t.onces {
+		if k == nil {
+			delete(s.onces, id)
+		} else {
+			s.onces[id] = *k
+		}
 	}
 	s.learned = t.learned
 	s.guard, s.policy, s.rollout, s.counters, s.revision = t.guard, t.policy, t.rollout, t.counters, rev

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/assay-gpu/assay/coordinator/authority"
+	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
 // A call is one request whose caller is known and allowed.
@@ -172,7 +173,15 @@ func (s *Server) admit(rt route, w http.ResponseWriter, r *http.Request, who cal
 		ctx, cancel = context.WithTimeout(ctx, rt.wait)
 		defer cancel()
 	}
-	return rt.do(s, call{s: s, w: w, r: r, who: who, ctx: ctx, rt: rt})
+	ctx, err := rt.withKey(ctx, r, who)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := rt.do(s, call{s: s, w: w, r: r, who: who, ctx: ctx, rt: rt})
+	if _, again := Repeated(ctx); again && err == nil {
+		w.Header().Set(wire.RepeatedHeader, "true")
+	}
+	return answer, err
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, answer any) int {
@@ -212,6 +221,9 @@ func decode(c call, limit int64, strict bool, v any) error {
 		return Errorf(http.StatusBadRequest, "read the body: %v", err)
 	}
 	rc.SetReadDeadline(time.Time{})
+	if o := OnceOf(c.ctx); o != nil {
+		o.sum.Write(buf.Bytes())
+	}
 	if !strict {
 		if err := json.Unmarshal(buf.Bytes(), v); err != nil {
 			return Errorf(http.StatusBadRequest, "the body is not what this endpoint reads: %v", err)

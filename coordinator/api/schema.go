@@ -65,6 +65,9 @@ func (t *schemas) operation(rt route, path string, problem object) object {
 	for _, p := range sh.query {
 		params = append(params, object{"name": p.name, "in": "query", "description": p.text, "schema": object{"type": p.kind}})
 	}
+	if rt.takesKey() {
+		params = append(params, object{"name": wire.IdempotencyKey, "in": "header", "description": "makes the request safe to send again: under one key it is done once. Kept for 24 h. 422 with another request than before", "schema": object{"type": "string", "maxLength": 200}})
+	}
 	if params != nil {
 		op["parameters"] = params
 	}

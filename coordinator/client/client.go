@@ -5,6 +5,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,7 @@ type Client struct {
 	http *http.Client
 	base atomic.Pointer[string] // the leader's URL, as far as known
 	sock string                 // the socket's path; empty over TLS
+	home string                 // the URL that was named: a leader that it sent us to may be gone
 }
 
 // Unix calls the assayd of this host over its socket.
@@ -63,7 +65,8 @@ func TLS(base string, cfg *tls.Config) (*Client, error) {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	c.setBase("https://" + u.Host)
+	c.home = "https://" + u.Host
+	c.setBase(c.home)
 	return c, nil
 }
 
@@ -117,10 +120,65 @@ func (c *Client) where() string {
 	return *c.base.Load()
 }
 
-// send makes one request, follows the leader, and returns the answer with its body open, status 2xx.
+// send makes one request, follows the leader, and returns the answer with its body open, status 2xx. A write carries a key
+// of its own, so that it is done once: it is sent again when its answer was lost or no leader was there, for patience at the
+// most.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+	key := ""
+	if method != http.MethodGet {
+		key = rand.Text()
+	}
+	reached, until := false, time.Now().Add(patience)
+	for {
+		resp, err := c.hops(ctx, method, path, query, body, key)
+		if err == nil {
+			return resp, nil
+		}
+		again, got := passing(err)
+		reached = reached || got
+		if !again || !reached || key == "" || time.Now().After(until) || ctx.Err() != nil {
+			return nil, err
+		}
+		if c.home != "" {
+			c.setBase(c.home)
+		}
+		t := time.NewTimer(retryPause)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return nil, err
+		}
+	}
+}
+
+// How long a write is sent again over a change of leaders, and how often. An election takes one lease, 4 s, and a little.
+const (
+	patience   = 20 * time.Second
+	retryPause = 300 * time.Millisecond
+)
+
+// passing reports whether an error may pass by itself, and whether a control plane was reached. One that cannot be reached
+// at all at first is not waited for.
+func passing(err error) (again, reached bool) {
+	var answer *Error
+	if errors.As(err, &answer) {
+		s := answer.Status()
+		return s == http.StatusServiceUnavailable || s == http.StatusMisdirectedRequest && answer.Problem.Leader == "", true
+	}
+	var lost *UnreachableError
+	if !errors.As(err, &lost) {
+		return false, false
+	}
+	var op *net.OpError
+	dialed := errors.As(err, &op) && op.Op == "dial"
+	return true, !dialed
+}
+
+// hops makes a request and follows the leader.
+func (c *Client) hops(ctx context.Context, method, path string, query url.Values, body []byte, key string) (*http.Response, error) {
 	for hop := 0; ; hop++ {
-		resp, err := c.once(ctx, method, path, query, body)
+		resp, err := c.once(ctx, method, path, query, body, key)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +201,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 }
 
-func (c *Client) once(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+func (c *Client) once(ctx context.Context, method, path string, query url.Values, body []byte, key string) (*http.Response, error) {
 	target := *c.base.Load() + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
@@ -158,6 +216,9 @@ func (c *Client) once(ctx context.Context, method, path string, query url.Values
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set(wire.IdempotencyKey, key)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

@@ -41,6 +41,13 @@ const (
 	PathAudit     = "/v1/audit"           // GET → Audit: whether the history that is stored is what was written
 )
 
+// IdempotencyKey is the header of a write that may be sent again and is done once. The same key with the same request is
+// answered with how what was written stands now, and RepeatedHeader says "true"; with another request it is refused, 422.
+const (
+	IdempotencyKey = "Idempotency-Key"
+	RepeatedHeader = "Idempotency-Repeated"
+)
+
 // ContinueHeader carries what to say as continue to get the next page of a list. The last page has none.
 const ContinueHeader = "Assay-Continue"
 

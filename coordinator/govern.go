@@ -50,7 +50,7 @@ func (c *Coordinator) SetPolicy(ctx context.Context, by string, p policy.Policy)
 func (c *Coordinator) Guard(_ context.Context) (out wire.Guard, err error) {
 	err = c.read(func(l *lead, s *state, now time.Time) error {
 		shown := guard.New(s.policy.Guard, s.census(), s.guard).Show(now)
-		out = wire.Guard{Schedulable: shown.Schedulable, Budgets: wireBudgets(shown.Budgets), HardHour: shown.HardHour}
+		out = wire.Guard{DryRun: s.policy.Guard.DryRun, Schedulable: shown.Schedulable, Budgets: wireBudgets(shown.Budgets), HardHour: shown.HardHour}
 		if f := shown.Freezer; f != nil {
 			out.Frozen, out.FrozenBy, out.FrozenAt, out.FrozenWhy = true, f.By, f.At, f.Why
 		}
@@ -83,6 +83,7 @@ func (s *state) waits(now time.Time) []wire.Waiting {
 	}
 	view := guard.New(s.policy.Guard, s.census(), s.guard)
 	var out []wire.Waiting
+	var wants []guard.Want
 	for _, h := range guard.Next(held) {
 		n := s.nodes[h.Node]
 		w := wire.Waiting{Node: n.Name, State: string(n.State), Hard: h.Hard, Since: n.Since, Step: "drain"}
@@ -97,6 +98,15 @@ func (s *state) waits(now time.Time) []wire.Waiting {
 			w.Why = "there is room: it is next"
 		}
 		out = append(out, w)
+		wants = append(wants, guard.Want{Node: n.Name, Leaf: n.Leaf, Reason: w.Cause, Step: w.Step})
+	}
+	if s.policy.Guard.DryRun {
+		for i, why := range view.Would(wants, now) {
+			out[i].Why, out[i].Would = "dry run: it would go on waiting: "+why, why == ""
+			if why == "" {
+				out[i].Why = "dry run: the " + out[i].Step + " would be done now"
+			}
+		}
 	}
 	return out
 }

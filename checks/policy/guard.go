@@ -14,6 +14,7 @@ type Guard struct {
 	StormShare     float64  `json:"storm_share" yaml:"storm_share"`             // … and more than this share of those that could show it …
 	StormWindow    Duration `json:"storm_window" yaml:"storm_window"`           // … within this time is a storm: stop and page
 	HardPageShare  float64  `json:"hard_page_share" yaml:"hard_page_share"`     // hard faults above this share of nodes an hour page
+	DryRun         bool     `json:"dry_run" yaml:"dry_run"`                     // the guard gives no room, and says what it would have given it to
 }
 
 func defaultGuard() Guard {

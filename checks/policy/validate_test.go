@@ -117,7 +117,7 @@ func TestNoFieldGoesUnchecked(t *testing.T) {
 	unlimited := map[string]bool{ // every value of these is meaningful
 		"Version": true, "Inventory.Name": true, "Inventory.Driver": true, "ECC.MaxVolatileUncorrected": true, "ECC.MaxVolatileCorrected": true,
 		"ECC.WatchCorrectedPerHour": true, "ECC.MaxCorrectedPerHour": true, "PCIe.RequireACSOff": true, "Modes.RequirePersistence": true,
-		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Checks": true, "XID.Actions": true, "XID.NVMLEvents": true, "Fabric.RequireManager": true, "Overrides": true,
+		"ECC.RequireEnabled": true, "Lifecycle.AutoRMA": true, "Guard.DryRun": true, "Checks": true, "XID.Actions": true, "XID.NVMLEvents": true, "Fabric.RequireManager": true, "Overrides": true,
 		"DCGM.Required": true, "DCGM.Address": true, "DCGM.Actions": true, "Golden.Screen": true, "Golden.Prolog": true, "Golden.TrustSimulated": true, "Golden.Records": true, "UserChecks": true,
 		// Checked by TestHostSections.
 		"Infiniband.Ignore": true, "Infiniband.Require": true, "Ethernet.Require": true, "Infiniband.Counters": true, "Ethernet.Ignore": true, "Ethernet.Counters": true, "Mounts.Expect": true,

@@ -91,6 +91,15 @@ func (a *app) showGuard(g wire.Guard) error {
 	if g.Frozen {
 		frozen = fmt.Sprintf("frozen by %s at %s: %s", clean(g.FrozenBy), a.when(g.FrozenAt), clean(g.FrozenWhy))
 	}
+	if g.DryRun {
+		would := 0
+		for _, w := range g.Waits {
+			if w.Would {
+				would++
+			}
+		}
+		frozen = strings.TrimPrefix(frozen+"; ", "at work; ") + fmt.Sprintf("dry run: nothing is drained; %d would be now, %d would wait", would, len(g.Waits)-would)
+	}
 	held := ""
 	if len(g.HeldBack) > 0 {
 		held = clean(hostlist.Compress(g.HeldBack))

@@ -34,7 +34,30 @@ func (v View) Room(node, leaf, reason, step string, t time.Time) (bool, string) 
 		}
 		return false, fmt.Sprintf("%s: %d of %d used", s.name, len(nodes), limit)
 	}
+	if v.policy.DryRun {
+		return false, DryRun
+	}
 	return true, ""
+}
+
+// DryRun is why nothing that has room is taken while the policy says guard.dry_run.
+const DryRun = "dry run: there is room, and nothing is taken"
+
+// A Want is a step that waits for room.
+type Want struct{ Node, Leaf, Reason, Step string }
+
+// Would says of each want, in the order in which room is given, why it would not be taken at t if the guard were no dry run;
+// "" for one that would be. Each that is taken leaves less room to those after it.
+func (v View) Would(wants []Want, t time.Time) []string {
+	v.policy.DryRun = false
+	out := make([]string, len(wants))
+	for i, w := range wants {
+		ok, why := v.Room(w.Node, w.Leaf, w.Reason, w.Step, t)
+		if out[i] = why; ok {
+			v.books, _ = v.books.Spend(v.policy, v.census, Charge{Node: w.Node, Leaf: w.Leaf, Reason: w.Reason, Step: w.Step, At: t})
+		}
+	}
+	return out
 }
 
 // A scope is one budget: whose charges it counts, over how long, and how its limit follows from a size.

@@ -346,6 +346,7 @@ type Guard struct {
 	FrozenBy    string    `json:"frozen_by,omitempty"`
 	FrozenAt    time.Time `json:"frozen_at,omitzero"`
 	FrozenWhy   string    `json:"frozen_why,omitempty"`
+	DryRun      bool      `json:"dry_run,omitempty"` // nothing is taken; waits say what would be
 	Schedulable int       `json:"schedulable"`
 	Budgets     []Budget  `json:"budgets"`
 	Storms      []string  `json:"storms,omitempty"`
@@ -367,7 +368,8 @@ type Waiting struct {
 	Hard  bool      `json:"hard,omitempty"`
 	Cause string    `json:"cause,omitempty"`
 	Since time.Time `json:"since"`
-	Why   string    `json:"why"` // which budget, freeze or storm refuses it now, with numbers; or that it is next
+	Would bool      `json:"would,omitempty"` // in a dry run: the step would be done now
+	Why   string    `json:"why"`             // which budget, freeze or storm refuses it now, with numbers; or that it is next
 }
 
 // A Budget is one window's room.

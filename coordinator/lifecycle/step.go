@@ -283,7 +283,11 @@ func (e *IllegalError) Error() string {
 	if st == "" {
 		st = "not enrolled"
 	}
-	return fmt.Sprintf("%s on %s, which is %s: %s", Name(e.Event), e.Node, st, e.Why)
+	what := Name(e.Event)
+	if o, ok := e.Event.(OrderCase); ok {
+		what = o.Verb + " case " + o.Case
+	}
+	return fmt.Sprintf("%s on %s, which is %s: %s", what, e.Node, st, e.Why)
 }
 
 // Hint says what to do instead.

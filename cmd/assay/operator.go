@@ -32,17 +32,19 @@ NAME until the certificate expires.
 
 The certificate carries a role, and each may do what the one before it may:
   viewer    reads everything and changes nothing
-  operator  deals with nodes, cases, tickets and jobs; freezes and thaws; withdraws a rollout
+  user      submits jobs; cancels, holds, releases and requeues its own. They run as the user of that name
+  operator  deals with nodes, cases, tickets and all jobs; freezes and thaws; withdraws a rollout
   admin     policy, accounts, keys, operators; enrols and retires nodes; guard reset
 
 Root on the control host is an admin without a certificate. A call beyond a role is refused, and stands in assay audit.`,
 		example: `  assay operator issue alice --dir alice-assay
+  assay operator issue carol --role user
   assay operator issue grafana --role viewer --ttl 90d
   assay --server https://control1:7420 --cert alice.crt --key alice.key --ca ca.crt fleet`,
 		flags: func(cmd *cobra.Command) {
 			cmd.Flags().StringVarP(&dir, "dir", "d", ".", "directory for the files; it is made if need be")
-			cmd.Flags().StringVar(&role, "role", role, "what it allows: viewer, operator or admin")
-			cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"viewer", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp))
+			cmd.Flags().StringVar(&role, "role", role, "what it allows: viewer, user, operator or admin")
+			cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"viewer", "user", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp))
 			durationFlag(cmd, &ttl, "ttl", "how long the certificate is good")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -51,7 +53,7 @@ Root on the control host is an admin without a certificate. A call beyond a role
 				return &usageError{fmt.Sprintf("%q is no operator's name", name), "letters, digits, dot, dash and underscore"}
 			}
 			if _, err := authority.ParseRole(role); err != nil {
-				return &usageError{fmt.Sprintf("--role %q: no such role", role), "viewer, operator and admin are"}
+				return &usageError{fmt.Sprintf("--role %q: no such role", role), "viewer, user, operator and admin are"}
 			}
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return err

@@ -13,12 +13,12 @@ import (
 
 var jobRoutes = []route{
 	{pattern: "GET " + wire.PathJobs, role: authority.RoleViewer, wait: readWait, do: (*Server).jobs},
-	{pattern: "POST " + wire.PathJobs, role: authority.RoleOperator, wait: readWait, do: (*Server).submitJob},
+	{pattern: "POST " + wire.PathJobs, role: authority.RoleUser, wait: readWait, do: (*Server).submitJob},
 	{pattern: "POST " + wire.PathJobs + "/plan", role: authority.RoleViewer, wait: readWait, do: (*Server).planJob},
-	{pattern: "POST " + wire.PathJobs + "/batch", role: authority.RoleOperator, wait: batchWait, do: (*Server).submitBatch},
+	{pattern: "POST " + wire.PathJobs + "/batch", role: authority.RoleUser, wait: batchWait, do: (*Server).submitBatch},
 	{pattern: "GET " + wire.PathJobs + "/{id}", role: authority.RoleViewer, wait: readWait, do: (*Server).oneJob},
 	{pattern: "GET " + wire.PathJobs + "/{id}/logs", role: authority.RoleViewer, wait: readWait, do: (*Server).jobLogs},
-	{pattern: "POST " + wire.PathJobs + "/{id}/{verb}", role: authority.RoleOperator, wait: readWait, do: (*Server).orderJob},
+	{pattern: "POST " + wire.PathJobs + "/{id}/{verb}", role: authority.RoleUser, wait: readWait, do: (*Server).orderJob},
 }
 
 // gang takes a node's word on a launch.
@@ -53,6 +53,9 @@ func (s *Server) submitJob(c call) (any, error) {
 	if err := decode(c, maxReport, true, &ask); err != nil {
 		return nil, err
 	}
+	if err := s.mayAsk(c, ask.Nice); err != nil {
+		return nil, err
+	}
 	return s.backend.Jobs.SubmitJob(c.ctx, c.who.name, ask)
 }
 
@@ -78,7 +81,20 @@ func (s *Server) submitBatch(c call) (any, error) {
 	if len(b.Jobs) > wire.BatchMost {
 		return nil, Errorf(http.StatusBadRequest, "a batch of %d jobs: at most %d in one request", len(b.Jobs), wire.BatchMost)
 	}
+	for _, j := range b.Jobs {
+		if err := s.mayAsk(c, j.Ask.Nice); err != nil {
+			return nil, err
+		}
+	}
 	return s.backend.Jobs.SubmitJobs(c.ctx, c.who.name, b)
+}
+
+// mayAsk refuses a user a job that goes before others by his own word: as in Slurm, that is an operator's.
+func (s *Server) mayAsk(c call, nice int) error {
+	if nice >= 0 || c.who.role.Covers(authority.RoleOperator) {
+		return nil
+	}
+	return Errorf(http.StatusForbidden, "nice %d of %s, who has the role %s: below 0 needs operator", nice, c.who.name, c.who.role).With("leave it out, or ask an operator")
 }
 
 // jobID is the job or array that the path names.
@@ -128,6 +144,15 @@ func (s *Server) orderJob(c call) (any, error) {
 	}
 	if err := checkReason(v.Reason, false); err != nil {
 		return nil, err
+	}
+	if !c.who.role.Covers(authority.RoleOperator) {
+		j, err := s.backend.Jobs.Job(c.ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if j.User != c.who.name {
+			return nil, s.refuseRole(c.r, c.who, authority.RoleOperator)
+		}
 	}
 	return s.backend.Jobs.OrderJob(c.ctx, c.who.name, verb, id, v)
 }

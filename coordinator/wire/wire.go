@@ -300,7 +300,7 @@ type NodeVerb struct {
 // An OperatorAsk asks for a person's client certificate. The private key stays with the asker.
 type OperatorAsk struct {
 	Name string `json:"name"`
-	Role string `json:"role,omitempty"` // viewer, operator or admin; default operator
+	Role string `json:"role,omitempty"` // viewer, user, operator or admin; default operator
 	CSR  []byte `json:"csr"`            // PEM
 	TTL  string `json:"ttl,omitempty"`  // default 720h
 }

@@ -25,9 +25,10 @@ func Parse(line string) (Event, bool) {
 	case find(line, "no AER-aware driver", &at):
 		at, e.Kind, ok = strings.LastIndex(line[:at], "device has"), Below, true
 	case find(line, "can't recover (no error_detected callback)", &at):
-		e.Kind, ok = Below, true
+		e.Kind, ok = Below, strings.HasSuffix(line[:at], "AER: ") // others than the AER driver recover, and fail to
 	case find(line, "evice recovery failed", &at):
-		at, e.Kind, ok = at-1, Unrecovered, true
+		at, e.Kind = at-1, Unrecovered
+		ok = at >= 0 && strings.HasSuffix(line[:at], "AER: ")
 	case find(line, "DPC: containment event", &at):
 		e.Kind, e.Severity, ok = Received, Fatal, true // the port has taken its link down, whatever the error was
 		if _, source, said := strings.Cut(line[at:], "received from "); said {

@@ -386,6 +386,12 @@ cost        2 calls a GPU
 suites      quick-mig, quick, standard, soak, intake
 policy      row_remap.max_correctable (default 10)
             row_remap.watch_uncorrectable (default 512)
+
+how others treat the same signal
+NHC         none
+gpud        pending: reboot; failed: inspection; by product names; a query that fails ends as healthy
+NVSentinel  failed: contact support; pending: reset, which DCGM raises in its diagnostic only
+DCGM health failed fails; 512 rows after uncorrectable errors warn; pending in the diagnostic only
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -102,6 +102,11 @@ func Explain(id string) (string, bool) {
 		}
 		row(name, fmt.Sprintf("%s (default %s)", t.Path, t.shown()))
 	}
+	b.WriteString("\nhow others treat the same signal\n")
+	row("NHC", c.Neighbours.NHC)
+	row("gpud", c.Neighbours.Gpud)
+	row("NVSentinel", c.Neighbours.NVSentinel)
+	row("DCGM health", c.Neighbours.DCGM)
 	return b.String(), true
 }
 
@@ -110,8 +115,11 @@ func suites(c Check) string {
 	for _, l := range c.Suites {
 		out = append(out, l.String())
 	}
-	if out == nil {
+	switch {
+	case out == nil && OfLog(c.ID):
 		return "none; it judges events as they come"
+	case out == nil:
+		return "none; it judges when it is asked to"
 	}
 	return strings.Join(out, ", ")
 }

@@ -16,6 +16,7 @@ const (
 	Reboot        = 2 // NVML_GPU_RECOVERY_ACTION_NODE_REBOOT
 	DrainP2P      = 3 // NVML_GPU_RECOVERY_ACTION_DRAIN_P2P
 	DrainAndReset = 4 // NVML_GPU_RECOVERY_ACTION_DRAIN_AND_RESET
+	RecoverIMEX   = 5 // of newer drivers (kubernetes-sigs/dra-driver-nvidia-gpu 1441): named, and nothing concluded from it
 )
 
 // Asks gives what the driver's verdict asks for, whether it is a hard fault, and the verdict's name. A value that NVIDIA
@@ -32,6 +33,8 @@ func Asks(value int) (action checks.Action, hard bool, name string, known bool) 
 		return checks.Drain, false, "drain peer-to-peer traffic", true
 	case DrainAndReset:
 		return checks.ResetGPU, true, "drain, then reset the GPU", true
+	case RecoverIMEX:
+		return checks.Watch, false, "recover the IMEX domain", false
 	}
 	return checks.Watch, false, "", false
 }
@@ -52,6 +55,8 @@ func Judge(gpu checks.GPU, r Reading) checks.Finding {
 	action, hard, name, known := Asks(r.Action)
 	f.Action = action
 	switch {
+	case !known && name != "":
+		f.Reason = fmt.Sprintf("the driver asks to %s (recovery action %d): a person has to look", name, r.Action)
 	case !known:
 		f.Reason = fmt.Sprintf("the driver asks for recovery action %d, which is not known here", r.Action)
 	case action == checks.None:

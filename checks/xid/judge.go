@@ -105,6 +105,8 @@ func decideVerdict(text string) decision {
 	}
 	action, hard, name, known := recovery.Asks(to)
 	switch {
+	case !known && name != "":
+		return decision{action: checks.Watch, note: fmt.Sprintf("the driver asks to %s (%d): a person has to look", name, to)}
 	case !known:
 		return decision{action: checks.Watch, note: fmt.Sprintf("recovery action %d is not known here", to)}
 	case to == recovery.Nothing:

@@ -54,6 +54,7 @@ func TestJudgePort(t *testing.T) {
 		{"up at the rate it had", up(), nil, checks.Pass, checks.None, "up at 400 Gb/s"},
 		{"up, and the kernel does not say how fast", up(func(x *Port) { x.Rate = 0 }), nil, checks.Unknown, checks.None, "up; how fast was not read, should be 400 Gb/s"},
 		{"up, and the kernel never said how fast", up(func(x *Port) { x.Rate, x.Past.Learned = 0, &Learned{} }), nil, checks.Pass, checks.None, "up"},
+		{"nor does it where policy wants the least there is", up(func(x *Port) { x.Rate, x.Past.Learned = 0, &Learned{} }), func(p *policy.Ports) { p.Rate = 1 }, checks.Unknown, checks.None, "should be 1 Gb/s"},
 		{"up for the first time", up(func(x *Port) { x.Past.Learned = nil }), nil, checks.Pass, checks.None, "up at 400 Gb/s"},
 		{"not read", up(func(x *Port) { x.Err = "state: permission denied" }), nil, checks.Unknown, checks.None, "port not read: state: permission denied"},
 		{"never cabled", downFor(time.Hour, func(x *Port) { x.Past.Learned = nil }), nil, checks.NotApplicable, checks.None, "never up on this node: DOWN Polling"},

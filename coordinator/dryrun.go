@@ -65,19 +65,35 @@ func (c *Coordinator) PlanJob(_ context.Context, by string, ask wire.JobAsk, kee
 		return wire.JobPlan{}, err
 	}
 	q := p.cycle.Queue.Job(id)
-	if r := p.cycle.Queue.Budget().Admit(q, p.now); r.Code != queue.NoReason {
-		return wire.JobPlan{Refused: sentence(r)}, nil
-	}
-	g := p.cycle.Gang(id)
-	plan := describePlan(p.cycle.Fleet.View(), g)
-	if keep {
-		q := scheduler.Keep(p.cycle.Fleet.View(), g)
-		plan.Question = &q
+	var plan wire.JobPlan
+	for i, name := range (rules.Place{Partition: ask.Partition}).Partitions() {
+		p.cycle.Queue.Choose(id, name)
+		in := p.dryRun(q, keep)
+		if i == 0 || in.Refused == "" {
+			plan = in
+		}
+		if in.Refused == "" {
+			break
+		}
 	}
 	if q.Begin > p.now && plan.Refused == "" {
 		plan.Refused = "begins at " + ask.Begin.Format("2006-01-02T15:04:05Z07:00") + ", as asked; its nodes are free now"
 	}
 	return plan, nil
+}
+
+// dryRun says where q would start in its partition.
+func (p *planner) dryRun(q *queue.Job, keep bool) wire.JobPlan {
+	if r := p.cycle.Queue.Budget().Admit(q, p.now); r.Code != queue.NoReason {
+		return wire.JobPlan{Refused: sentence(r)}
+	}
+	g := p.cycle.Gang(q.ID)
+	plan := describePlan(p.cycle.Fleet.View(), g)
+	if keep {
+		kept := scheduler.Keep(p.cycle.Fleet.View(), g)
+		plan.Question = &kept
+	}
+	return plan
 }
 
 // sentence is a reason with Slurm's word after it.

@@ -10,8 +10,8 @@ type entrance struct {
 	whole   rules.Book
 	door    *queue.Door
 	members map[rules.Member]bool
-	limited bool           // the number of jobs is
-	counted map[int64]bool // jobs that go on, where it is
+	limited bool             // the number of jobs is
+	counted map[int64]string // where it is: the jobs that go on, each with the partition it was counted in
 }
 
 // entrance is made anew after the rules have changed, and when an account has its first job of a user.
@@ -23,7 +23,7 @@ func (l *lead) entrance(t *tx) *entrance {
 }
 
 func newEntrance(s *state, more []rules.Member) *entrance {
-	e := &entrance{whole: s.book.Whole(), members: map[rules.Member]bool{}, counted: map[int64]bool{}}
+	e := &entrance{whole: s.book.Whole(), members: map[rules.Member]bool{}, counted: map[int64]string{}}
 	members := append(s.members(), more...)
 	for _, m := range members {
 		e.members[m] = true
@@ -49,13 +49,16 @@ func newEntrance(s *state, more []rules.Member) *entrance {
 // follow counts a job as it now is; nil: it is no more.
 func (e *entrance) follow(id int64, j *job) {
 	goes := j != nil && !j.over()
+	in, counted := e.counted[id]
 	switch {
-	case goes && !e.counted[id]:
-		e.counted[id] = true
+	case goes && !counted:
+		e.counted[id] = j.Queue.Partition
 		e.door.Count(j.Queue, 1)
-	case !goes && e.counted[id] && j != nil:
+	case !goes && counted && j != nil:
 		delete(e.counted, id)
-		e.door.Count(j.Queue, -1)
+		q := j.Queue
+		q.Partition = in // it may have run in another that it named
+		e.door.Count(q, -1)
 	}
 }
 
@@ -96,12 +99,14 @@ func (e *entrance) admit(t *tx, j job, n int) error {
 		}
 	}()
 	for id, o := range t.tasks {
-		if !e.counted[id] && !o.over() {
+		if _, counted := e.counted[id]; !counted && !o.over() {
 			count(o.Queue)
 		}
 	}
 	for id, o := range t.jobs {
-		if _, task := t.tasks[id]; o != nil && !task && !e.counted[id] && !o.over() {
+		_, task := t.tasks[id]
+		_, counted := e.counted[id]
+		if o != nil && !task && !counted && !o.over() {
 			count(o.Queue)
 		}
 	}

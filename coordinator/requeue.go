@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/assay-gpu/assay/coordinator/wire"
@@ -38,11 +39,19 @@ func (l *lead) requeueJob(t *tx, j job, by, reason string) error {
 	return nil
 }
 
+// waitsAgain has a job that ran in one of its partitions wait in all of them.
+func (j *job) waitsAgain() {
+	if len(j.Queue.Partitions) > 0 {
+		j.Partition = strings.Join(j.Queue.Partitions, ",")
+	}
+}
+
 // fresh is a job that has ended as if it had just been submitted: nothing that went wrong before counts against it. How often
 // it was launched stays, since launches have that number in their names.
 func fresh(j job, now time.Time) job {
 	j.State, j.Code, j.Nodes, j.Launch, j.Exit, j.Ending = jobPending, "", "", "", 0, nil
 	j.Submitted, j.Started, j.Ended = now, time.Time{}, time.Time{}
+	j.waitsAgain()
 	q := &j.Queue
 	q.State, q.Submit, q.Accrue, q.Start, q.End, q.Exit, q.Why = queue.Pending, now.Unix(), 0, 0, 0, 0, queue.Reason{}
 	q.HeldUser, q.HeldAdmin, q.Attempts, q.NotBefore, q.Expedited, q.Bad = false, false, 0, 0, false, nil

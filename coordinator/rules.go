@@ -208,10 +208,12 @@ func (t *tx) soundRules(b rules.Book) error {
 				lost[kind+" "+name] = append(lost[kind+" "+name], id)
 			}
 		}
-		_, p := whole.Partitions[j.Partition]
 		_, a := whole.Accounts[j.Account]
 		_, q := whole.QOS[j.QOS]
-		miss(p, "partition", j.Partition)
+		for _, name := range (rules.Place{Partition: j.Partition}).Partitions() {
+			_, p := whole.Partitions[name]
+			miss(p, "partition", name)
+		}
 		miss(a, "account", j.Account)
 		miss(q, "QOS", j.QOS)
 	}

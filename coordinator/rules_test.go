@@ -315,3 +315,46 @@ func TestBackfillIsTheSites(t *testing.T) {
 	s.rules(rules.File{Priority: &rules.Priority{}})
 	s.await(small.ID, "its start in the hole", inState(jobRunning))
 }
+
+// A job that names two partitions starts in the one that has room, is told apart there, and waits in both again when it is
+// put back. Neither partition can go while it waits.
+func TestAJobOfTwoPartitions(t *testing.T) {
+	nodes := []string{"gpu001", "gpu002"}
+	s := gangSite(t, nodes...)
+	playRanks(s, nodes, patient)
+	s.rules(rules.File{Partitions: []rules.Partition{{Name: "fast", Nodes: "gpu001", Tier: 2, Default: true}, {Name: "slow", Nodes: "gpu002"}},
+		QOS: []rules.QOS{{Name: "normal", Limits: rules.Limits{MaxSubmit: ptr(3)}}}})
+	one := scheduler.Gang{Nodes: 1, Limit: time.Hour}
+	first := s.submit(wire.JobAsk{Name: "first", Partition: "fast", Gang: one})
+	s.await(first.ID, "its start", inState(jobRunning))
+	plan, err := s.coord.PlanJob(t.Context(), "alice", wire.JobAsk{Partition: "fast,slow", Gang: one}, false)
+	if err != nil || plan.Nodes != "gpu002" {
+		t.Errorf("a dry run: %+v, %v", plan, err)
+	}
+	both := s.submit(wire.JobAsk{Name: "both", Partition: "fast,slow", Gang: one})
+	run := s.await(both.ID, "its start", inState(jobRunning))
+	if run.Nodes != "gpu002" || run.Partition != "slow" {
+		t.Errorf("it runs on %s in partition %s", run.Nodes, run.Partition)
+	}
+	waits := s.submit(wire.JobAsk{Name: "waits", Partition: "slow,fast", Gang: one})
+	w := s.await(waits.ID, "a reason", func(j wire.Job) bool { return j.State == jobPending && j.Code != "" })
+	if w.Partition != "slow,fast" {
+		t.Errorf("it waits in %s", w.Partition)
+	}
+	if _, err := s.submitAs("alice", wire.JobAsk{Partition: "fast,slow"}); err == nil || !strings.Contains(err.Error(), "alice has 3") {
+		t.Errorf("a fourth job: %v", err)
+	}
+	if _, err := s.submitAs("alice", wire.JobAsk{Partition: "fast,debug"}); err == nil || !strings.Contains(err.Error(), `no partition "debug"`) {
+		t.Errorf("one partition that is not: %v", err)
+	}
+	if _, err := s.coord.DropRule(t.Context(), "root", "partition", "fast"); err == nil || !strings.Contains(err.Error(), "partition fast would be gone") {
+		t.Errorf("partition fast is deleted: %v", err)
+	}
+	if err := s.order("requeue", both.ID); err != nil {
+		t.Fatal(err)
+	}
+	s.await(waits.ID, "its turn, or the other's", func(j wire.Job) bool {
+		o, err := s.coord.Job(t.Context(), both.ID)
+		return err == nil && (j.State == jobRunning) != (o.State == jobRunning) && (j.Partition == "slow,fast" || o.Partition == "fast,slow")
+	})
+}

@@ -201,6 +201,7 @@ func (l *lead) reserve(t *tx, f *scheduler.Fleet, g scheduler.Gang, s cycle.Star
 	j.Launches++
 	x := indexed(commit.Begin(fmt.Sprintf("%d.%d", s.ID, j.Launches), s.ID, g, seats, t.now))
 	j.State, j.Launch, j.Nodes, j.Reason, j.Code = jobStarting, x.ID, x.list, "", ""
+	j.Partition, j.Queue.Partition = s.Partition, s.Partition
 	t.setLaunch(x)
 	t.setJob(j)
 	t.record(wire.HistoryEntry{Event: "gang " + x.ID + " reserved", To: string(commit.Reserved), By: "assay", Detail: []string{"on " + x.list}})

@@ -30,6 +30,7 @@ func (l *lead) settleJobs(ctx context.Context, p *planner) {
 			j.Ending, j.Queue, j.Exit = nil, q, e.Exit
 			if res.Requeued {
 				j.State = jobPending
+				j.waitsAgain()
 			} else {
 				j.State, j.Ended = q.State.String(), t.now
 			}

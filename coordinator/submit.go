@@ -129,9 +129,13 @@ func newJob(id int64, e entrant, after queue.Dependencies, now time.Time, mostGP
 	if g.Whole || gpus == 0 && g.Share.Kind == scheduler.NoShare {
 		gpus = mostGPUs // limits and shares count what it keeps from others
 	}
-	j.Queue = queue.Job{ID: id, Name: ask.Name, User: e.by, Account: ask.Account, Partition: ask.Partition, QOS: ask.QOS, Nodes: g.Nodes, GPUsPerNode: gpus,
+	named := rules.Place{Partition: ask.Partition}.Partitions()
+	j.Queue = queue.Job{ID: id, Name: ask.Name, User: e.by, Account: ask.Account, Partition: named[0], QOS: ask.QOS, Nodes: g.Nodes, GPUsPerNode: gpus,
 		Limit: int64(g.Limit / time.Second), Submit: now.Unix(), Nice: ask.Nice, HeldUser: ask.Hold, Requeue: ask.Requeue, After: after,
 		Throttle: ask.Throttle, Reservation: ask.Reservation}
+	if len(named) > 1 {
+		j.Queue.Partitions = named
+	}
 	if !ask.Begin.IsZero() {
 		j.Queue.Begin = ask.Begin.Unix()
 	}
@@ -140,6 +144,9 @@ func newJob(id int64, e entrant, after queue.Dependencies, now time.Time, mostGP
 	}
 	return j
 }
+
+// partitionsMost is how many partitions a job may name: a plan looks at each of them.
+const partitionsMost = 8
 
 // sound fills in what was left out and refuses what cannot be.
 func sound(ask *wire.JobAsk, script string) error {
@@ -156,8 +163,8 @@ func sound(ask *wire.JobAsk, script string) error {
 		env += len(e)
 	}
 	switch {
-	case strings.Contains(ask.Partition, ","):
-		return bad("name one; a job waits in one partition", "partition %.60q", ask.Partition)
+	case strings.Count(ask.Partition, ",") >= partitionsMost:
+		return bad(fmt.Sprintf("name %d at most", partitionsMost), "partitions %.60q", ask.Partition)
 	case len(ask.Array) > sbatch.MaxTasks || !slices.IsSorted(ask.Array) || ask.Throttle < 0:
 		return bad("write it as 0-99%8", "an array of %d tasks: at most %d, sorted", len(ask.Array), sbatch.MaxTasks)
 	case ask.Nice < 0:

@@ -33,7 +33,7 @@ var submitFlags = []struct{ name, short, usage string }{
 	{"dependency", "d", "afterok:JOB, afterany:JOB, …"},
 	{"begin", "b", "not before this date and time"},
 	{"export", "", "ALL, NONE, or names of variables"},
-	{"partition", "p", "where it waits and runs"},
+	{"partition", "p", "where it waits and runs; of several, a,b, where it can first"},
 	{"qos", "q", "class of service"},
 	{"account", "A", "whom it is charged to"},
 	{"reservation", "", "run in this reservation, and nowhere else"},

@@ -22,14 +22,17 @@ type pass struct {
 	large   int                 // nodes of the largest leaf
 	failed  map[shape]bool      // does not fit now
 	first   map[shape]int32     // no earlier slot than this
-	started map[int]bool
+	started map[string]bool
+
+	reserved int   // jobs that were looked at for a later start
+	ways     []int // room for those of the job that is looked at
 
 	out Schedule
 }
 
 func newPass(snap *scheduler.Snapshot, order []Job, gate Gate, o Options, before map[string]Planned) *pass {
 	p := &pass{snap: snap, order: order, gate: gate, o: o, before: before, now: snap.Edit(), failed: map[shape]bool{}, first: map[shape]int32{},
-		started: map[int]bool{}, out: Schedule{At: snap.Now().Unix(), Planned: map[string]Planned{}}}
+		started: map[string]bool{}, out: Schedule{At: snap.Now().Unix(), Planned: map[string]Planned{}}}
 	t := snap.Tree()
 	for l := range t.Leaves() {
 		p.large = max(p.large, int(t.Switches[l].Hi-t.Switches[l].Lo))
@@ -75,50 +78,86 @@ func (p *pass) claimNow(i int, nodes []scheduler.Take) {
 
 func (p *pass) run() *Schedule {
 	p.keep()
-	reserved := 0
-	for i := range p.order {
-		j := &p.order[i]
-		if len(j.Kept) > 0 {
-			p.kept(i, j)
+	for i := 0; i < len(p.order); {
+		next := i + 1
+		for next < len(p.order) && p.order[next].ID == p.order[i].ID {
+			next++
+		}
+		if !p.visit(i, next) {
+			break
+		}
+		i = next
+	}
+	return &p.out
+}
+
+// visit starts a job, plans its start, or does neither. The ways to start it are those from place i to next. It reports whether
+// those behind may be looked at.
+func (p *pass) visit(i, next int) bool {
+	if j := &p.order[i]; len(j.Kept) > 0 {
+		p.kept(i, j)
+		return true
+	}
+	ways := p.ways[:0]
+	for k := i; k < next; k++ {
+		j := &p.order[k]
+		if p.gate != nil && !p.gate.Admit(k) {
+			p.out.Limited = append(p.out.Limited, k)
 			continue
 		}
-		if p.gate != nil && !p.gate.Admit(i) {
-			p.out.Limited = append(p.out.Limited, i)
-			continue
-		}
-		s, shared := shapeOf(&j.Gang)
-		if !shared || !p.failed[s] {
+		ways = append(ways, k)
+		if s, shared := shapeOf(&j.Gang); !shared || !p.failed[s] {
 			if plan, ok := p.startNow(j); ok {
-				p.start(i, j, plan)
-				continue
+				p.start(k, j, plan)
+				return true
 			}
 			p.times() // from here on somebody waits
 			p.failed[s] = true
 		}
-		reserves := i < p.o.Depth || j.Gang.Nodes > p.large
-		if p.o.EASY {
-			reserves = reserved == 0
-		}
-		if p.o.Strict {
-			break // nobody passes one that waits
-		}
-		if !reserves || j.NoReserve {
-			continue
-		}
-		reserved++
-		was, planned := p.before[j.ID]
-		if planned && p.holds(j, &was) {
-			p.plan(i, j, was)
-			continue
-		}
-		if p.before != nil && !planned && !j.Urgent {
-			continue
-		}
-		if next, ok := p.later(j, s, shared); ok {
-			p.plan(i, j, next)
+	}
+	p.ways = ways
+	if len(ways) == 0 {
+		return true
+	}
+	j := &p.order[ways[0]]
+	reserves := i < p.o.Depth || j.Gang.Nodes > p.large
+	if p.o.EASY {
+		reserves = p.reserved == 0
+	}
+	if p.o.Strict {
+		return false // nobody passes one that waits
+	}
+	if !reserves || j.NoReserve {
+		return true
+	}
+	p.reserved++
+	was, planned := p.before[j.ID]
+	for _, k := range ways {
+		if planned && p.holds(&p.order[k], &was) {
+			p.plan(k, &p.order[k], was)
+			return true
 		}
 	}
-	return &p.out
+	if p.before == nil || planned || j.Urgent {
+		p.reserve(ways)
+	}
+	return true
+}
+
+// reserve plans the earliest start that any of those ways has.
+func (p *pass) reserve(ways []int) {
+	var first Planned
+	way := -1
+	for _, k := range ways {
+		j := &p.order[k]
+		s, shared := shapeOf(&j.Gang)
+		if next, ok := p.later(j, s, shared); ok && (way < 0 || next.Start < first.Start) {
+			first, way = next, k
+		}
+	}
+	if way >= 0 {
+		p.plan(way, &p.order[way], first)
+	}
 }
 
 // keep claims, before anybody is looked at, what was freed for preemptors.
@@ -157,7 +196,7 @@ func (p *pass) start(i int, j *Job, plan scheduler.Plan) {
 	if p.gate != nil {
 		p.gate.Charge(i)
 	}
-	p.started[i] = true
+	p.started[j.ID] = true
 	p.out.Starts = append(p.out.Starts, Start{i, plan})
 }
 

@@ -2,7 +2,8 @@ package backfill
 
 import "github.com/assay-gpu/assay/scheduler"
 
-// A Job is a gang in the order. Its Gang says how long it may run.
+// A Job is a gang in the order. Its Gang says how long it may run. Jobs of one ID that stand one after the other are ways to
+// start the same one: by the first that can now, else by that which can earliest.
 type Job struct {
 	ID   string
 	Gang scheduler.Gang

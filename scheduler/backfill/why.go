@@ -29,7 +29,7 @@ func (p *pass) why(g *scheduler.Gang, takes []scheduler.Take, slot int32) Cause 
 		return Cause{RunningJob, p.times().running[i].ID, until}
 	case i < running+reservations:
 		return Cause{Reserved, p.times().reservations[i-running].Name, until}
-	case p.started[i-running-reservations]:
+	case p.started[p.order[i-running-reservations].ID]:
 		return Cause{RunningJob, p.order[i-running-reservations].ID, until}
 	default:
 		return Cause{JobBefore, p.order[i-running-reservations].ID, until}

@@ -43,8 +43,9 @@ type kept struct {
 
 // A Start is a job that starts now, on those nodes.
 type Start struct {
-	ID   int64
-	Plan scheduler.Plan
+	ID        int64
+	Partition string // of those it names, the one where it starts
+	Plan      scheduler.Plan
 }
 
 // ID is a job's name in a snapshot.
@@ -83,6 +84,7 @@ func (c *Cycle) Event(now int64) []Start {
 
 func (c *Cycle) round(entries []queue.Entry, now int64, before *backfill.Schedule) []Start {
 	c.Fleet.Tick(time.Unix(now, 0))
+	entries = c.Queue.Spread(entries, now)
 	c.entries = entries
 	c.forget(now)
 	c.unclaim()
@@ -93,7 +95,7 @@ func (c *Cycle) round(entries []queue.Entry, now int64, before *backfill.Schedul
 		if e.Key.Expedited && c.Had != nil {
 			order[i].Had = c.Had(e.Job)
 		}
-		if k, ok := c.kept[e.Job.ID]; ok {
+		if k, ok := c.kept[e.Job.ID]; ok && !c.other(e.Job) {
 			order[i].Kept, order[i].KeptUntil = k.nodes, k.until
 		}
 	}
@@ -104,10 +106,12 @@ func (c *Cycle) round(entries []queue.Entry, now int64, before *backfill.Schedul
 		c.schedule = backfill.Update(snap, order, g, c.Options, before)
 	}
 	started := make([]Start, len(c.schedule.Starts))
-	starts := make(map[int]bool, len(started))
+	starts := make(map[int64]bool, len(started))
 	for i, s := range c.schedule.Starts {
-		started[i] = Start{entries[s.Index].Job.ID, s.Plan}
-		starts[s.Index] = true
+		j := entries[s.Index].Job
+		c.Queue.Choose(j.ID, j.Partition)
+		started[i] = Start{j.ID, j.Partition, s.Plan}
+		starts[j.ID] = true
 		delete(c.kept, started[i].ID)
 	}
 	c.reasons(entries, starts, now)
@@ -228,10 +232,11 @@ func (c *Cycle) Wake(now int64) (at int64, ok bool) {
 }
 
 // reasons notes on each job that was considered and does not start why it waits.
-func (c *Cycle) reasons(entries []queue.Entry, starts map[int]bool, now int64) {
+func (c *Cycle) reasons(entries []queue.Entry, starts map[int64]bool, now int64) {
 	top, first := true, int64(0)
-	for i, e := range entries {
-		if starts[i] || e.Job.Why.Code != queue.NoReason {
+	c.anyway(entries)
+	for _, e := range entries {
+		if c.other(e.Job) || starts[e.Job.ID] || e.Job.Why.Code != queue.NoReason {
 			continue
 		}
 		p, planned := c.schedule.Planned[ID(e.Job.ID)]

@@ -29,7 +29,7 @@ var mutants = []byhand.Mutant{
 	{Name: "rounded for the job", Package: "timemap", File: "timemap/grid.go", Old: "return min(int32(sort.Search(len(g.at), func(i int) bool { return g.at[i] >= t })), g.Slots())", New: "return max(0, g.Down(t))"},
 	{Name: "gaps a slot too long", Package: "timemap", File: "timemap/sweep.go", Old: "m.note(node, at, min(last[c.From], until))", New: "m.note(node, at, min(last[min(c.From+1, m.grid.Slots())], until))"},
 	{Name: "planned starts are not kept free", Package: "backfill", File: "backfill/pass.go", Old: "		p.times().claim(t, p.times().grid.Down(next.Start), p.times().end(next.End), p.times().job(i))\n", New: "		_ = t\n"},
-	{Name: "a shape that fails now stops all", Package: "backfill", File: "backfill/pass.go", Old: "if !shared || !p.failed[s] {", New: "if len(p.failed) == 0 {"},
+	{Name: "a shape that fails now stops all", Package: "backfill", File: "backfill/pass.go", Old: "!shared || !p.failed[s] {", New: "len(p.failed) == 0 && (shared || !shared) {"},
 }
 
 // Each mutant changes one place of the source as it is.

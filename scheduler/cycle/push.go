@@ -43,7 +43,7 @@ func (c *Cycle) Push(now int64) (Push, bool) {
 	tried := 0
 	for _, e := range c.entries {
 		id := e.Job.ID
-		if _, has := c.kept[id]; has || tried >= pushesTried || e.Job.State != queue.Pending {
+		if _, has := c.kept[id]; has || tried >= pushesTried || e.Job.State != queue.Pending || c.other(e.Job) {
 			continue
 		}
 		if at, ok := c.asked[id]; ok && now < at+pushAgain {

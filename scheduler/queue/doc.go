@@ -11,6 +11,7 @@
 //	eligible.go    hold, begin time, deadline, dependency, array throttle
 //	queue.go       all jobs of a fleet: submit, start, end, order
 //	contest.go     who may push whom out, and why that ends
+//	several.go     a job that waits in several partitions
 //	carry.go       what outlives the process: accepted and ended jobs, usage
 //	door.go        who may submit, asked by whoever keeps the jobs
 //	requeue.go     what a failed start or node does to a job, and when it may try again

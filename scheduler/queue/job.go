@@ -35,6 +35,7 @@ type Job struct {
 
 	Name, User, Account string
 	Partition           string
+	Partitions          []string `json:",omitempty"` // all that it waits in, where these are several
 	QOS                 string
 
 	Nodes         int   // whole gang or nothing

@@ -107,6 +107,7 @@ func (q *Queue) Order(now int64) []Entry {
 	free := map[int64]int{} // tasks of throttled arrays that may still start
 	for _, id := range q.pending {
 		j := q.jobs[id]
+		q.best(j, fair, now)
 		if q.late(j, now) {
 			gone = append(gone, id)
 			continue

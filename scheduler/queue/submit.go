@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/assay-gpu/assay/scheduler/quota"
 )
@@ -17,9 +16,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("submit job %d: %s: %s", e.Job, e.Reason.Code, e.Reason.Text)
 }
 
-// refuse is why j cannot be submitted; no reason when it can. Limits on what runs make a job wait, limits on what is
-// submitted refuse it; so does an account's time limit, and with DenyOnLimit every limit that no wait would lift.
-func (q *Queue) refuse(j *Job) Reason {
+// refuseIn is why j cannot be submitted to its partition; no reason when it can. Limits on what runs make a job wait, limits
+// on what is submitted refuse it; so does an account's time limit, and with DenyOnLimit every limit that no wait would lift.
+func (q *Queue) refuseIn(j *Job) Reason {
 	c := &q.cfg
 	p, qos := c.partition(j.Partition), c.qos(j.QOS)
 	switch {
@@ -35,10 +34,9 @@ func (q *Queue) refuse(j *Job) Reason {
 		return Reason{PartitionDown, fmt.Sprintf("partition %s takes no new jobs", p.Name)}
 	case qos == nil:
 		return Reason{InvalidQOS, fmt.Sprintf("there is no QOS %q", j.QOS)}
-	case len(p.AllowQOS) > 0 && !slices.Contains(p.AllowQOS, j.QOS):
-		return Reason{InvalidQOS, fmt.Sprintf("partition %s does not take QOS %s", p.Name, j.QOS)}
-	case len(p.AllowAcct) > 0 && !slices.Contains(p.AllowAcct, j.Account), slices.Contains(p.DenyAcct, j.Account):
-		return Reason{InvalidAccount, fmt.Sprintf("partition %s does not take account %s", p.Name, j.Account)}
+	}
+	if r := p.takes(j); r.Code != NoReason {
+		return r
 	}
 	id, ok := q.tree.Find(quota.User(j.Account, j.User))
 	if !ok {

@@ -8,8 +8,19 @@ import (
 	"github.com/assay-gpu/assay/scheduler/queue"
 )
 
-// A Place is under which rules a job runs.
+// A Place is under which rules a job runs. It may name several partitions, with commas between them.
 type Place struct{ Partition, Account, QOS string }
+
+// Partitions are the partitions named, each once.
+func (p Place) Partitions() []string {
+	var out []string
+	for name := range strings.SplitSeq(p.Partition, ",") {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
 
 // Complete fills in what a user's job did not name, and says why it may not run under what it did: no reason when it may.
 // The book is a whole one.
@@ -20,8 +31,10 @@ func (b Book) Complete(user string, p Place) (Place, queue.Reason) {
 	if p.Partition == "" {
 		p.Partition = b.defaultPartition()
 	}
-	if _, ok := b.Partitions[p.Partition]; !ok {
-		return no(queue.BadConstraints, "there is no partition ", clip(p.Partition), "; there are ", list(b.Partitions))
+	for _, name := range p.Partitions() {
+		if _, ok := b.Partitions[name]; !ok {
+			return no(queue.BadConstraints, "there is no partition ", clip(name), "; there are ", list(b.Partitions))
+		}
 	}
 	if p.Account == "" {
 		if p.Account = b.accountOf(user); p.Account == "" {

@@ -22,23 +22,25 @@ import (
 
 // Config says what a Coordinator works with.
 type Config struct {
-	Name     string   // this process among its peers
-	URL      string   // where agents and operators reach it
-	Peers    []string // URLs of the other control hosts: agents are told them all, so that they find a new leader
-	Fleet    string   // the fleet's name, in the authority's certificate
-	Store    *store.Store
-	Alone    bool                           // only this process can reach the store (embedded etcd): whoever led before is dead
-	Lease    time.Duration                  // how long a dead leader keeps others out
-	Settle   time.Duration                  // wait before the first effect of a term; see DESIGN section 4
-	Slurm    func(fence func() error) Slurm // nil: no Slurm; drains are then ours alone. fence fails once this term is over
-	Policy   *policy.Policy                 // put in force when the store holds none; nil: the built-in one
-	Metrics  func(snapshot func() api.Snapshot) *api.Metrics
-	Topology string          // the site's topology.conf, for the built-in scheduler; empty: leaves as enrolment named them
-	Pager    Pager           // nil: pages are history, metric and log only
-	Power    Power           // nil: no power-cycle hook; that rung falls through to a person
-	Evidence *cases.Evidence // of cases, on this host's disk; nil: it stays on the nodes
-	Tickets  []TicketHook    // told of every change of a ticket, until they take it
-	Log      *slog.Logger
+	Name       string   // this process among its peers
+	URL        string   // where agents and operators reach it
+	Peers      []string // URLs of the other control hosts: agents are told them all, so that they find a new leader
+	Fleet      string   // the fleet's name, in the authority's certificate
+	Store      *store.Store
+	OwnStore   bool                           // the etcd that Store is connected to is this process's own: it may be defragmented
+	Alone      bool                           // only this process can reach the store (embedded etcd): whoever led before is dead
+	Lease      time.Duration                  // how long a dead leader keeps others out
+	SpaceEvery time.Duration                  // between looks at the store's room; 0: 15 s
+	Settle     time.Duration                  // wait before the first effect of a term; see DESIGN section 4
+	Slurm      func(fence func() error) Slurm // nil: no Slurm; drains are then ours alone. fence fails once this term is over
+	Policy     *policy.Policy                 // put in force when the store holds none; nil: the built-in one
+	Metrics    func(snapshot func() api.Snapshot) *api.Metrics
+	Topology   string          // the site's topology.conf, for the built-in scheduler; empty: leaves as enrolment named them
+	Pager      Pager           // nil: pages are history, metric and log only
+	Power      Power           // nil: no power-cycle hook; that rung falls through to a person
+	Evidence   *cases.Evidence // of cases, on this host's disk; nil: it stays on the nodes
+	Tickets    []TicketHook    // told of every change of a ticket, until they take it
+	Log        *slog.Logger
 }
 
 // A Pager sends a page to people.
@@ -62,6 +64,7 @@ type Coordinator struct {
 	metrics *api.Metrics
 	lead    atomic.Pointer[lead]         // nil while another leads
 	leader  atomic.Pointer[store.Leader] // who leads, as etcd said last
+	space   atomic.Pointer[store.Space]  // of the store, as looked at last
 	onEnd   func()                       // called when a term ends, before the next campaign
 }
 
@@ -90,6 +93,7 @@ func (c *Coordinator) Metrics() *api.Metrics { return c.metrics }
 // Run campaigns and leads, over and over, until ctx ends. Its error is ctx's cause.
 func (c *Coordinator) Run(ctx context.Context) error {
 	go c.follow(ctx)
+	go c.keepRoom(ctx)
 	if c.cfg.Alone {
 		// The lock on the data directory says that whoever led is dead.
 		if err := c.cfg.Store.Depose(ctx); err != nil {

@@ -210,6 +210,9 @@ func (c *Coordinator) Certificate(_ context.Context, node string) (out certifica
 func (c *Coordinator) snapshot() api.Snapshot {
 	out := api.Snapshot{Nodes: map[string]int{}, EffectsPending: map[string]int{}}
 	_, out.Leader, out.Term = c.Leader()
+	if p := c.space.Load(); p != nil {
+		out.StoreUsed, out.StoreSize, out.StoreQuota, out.StoreFull = p.Used, p.Size, p.Quota, p.Full
+	}
 	_ = c.read(func(l *lead, s *state, now time.Time) error {
 		for _, n := range s.nodes {
 			out.Nodes[string(n.State)]++

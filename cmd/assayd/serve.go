@@ -95,7 +95,7 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	defer o.close()
 
 	cfg := coordinator.Config{
-		Name: c.Name, URL: c.Advertise, Peers: c.Peers, Fleet: c.Fleet, Store: o.store, Alone: o.alone, Lease: c.Lease.D(), Policy: pol, Log: log,
+		Name: c.Name, URL: c.Advertise, Peers: c.Peers, Fleet: c.Fleet, Store: o.store, OwnStore: o.server != nil, Alone: o.alone, Lease: c.Lease.D(), Policy: pol, Log: log,
 		Metrics: func(snap func() api.Snapshot) *api.Metrics { return api.NewMetrics(version, snap) },
 	}
 	if c.WorkloadManager == "slurm" {

@@ -23,6 +23,10 @@ var (
 	descLimit        = desc("assay_guard_limit", "Steps a budget allows in its window, by scope.", "scope")
 	descStorms       = desc("assay_storms_active", "Reasons stopped as a storm.")
 	descPending      = desc("assay_effects_pending", "Effects recorded and not yet ended, by kind.", "kind")
+	descStoreUsed    = desc("assay_store_used_bytes", "Bytes in use of the database of the etcd that this process is connected to.")
+	descStoreSize    = desc("assay_store_size_bytes", "Bytes of its file.")
+	descStoreQuota   = desc("assay_store_quota_bytes", "Bytes that its file may have.")
+	descStoreFull    = desc("assay_store_full", "1 while etcd takes no writes for want of room.")
 	descDrillEvery   = desc("assay_drill_interval_seconds", "Time between drills that begin by themselves, as policy asks; 0: none does.")
 	descDrillFailed  = desc("assay_drill_failed", "1 if the last drill did not come back in time.")
 	descDrillPassed  = desc("assay_drill_last_success_timestamp_seconds", "Unix time at which a drill came back last; absent before the first.")
@@ -35,7 +39,7 @@ type stateCollector struct{ snapshot func() Snapshot }
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descNodes, descLost, descHeldBack, descCertificates, descCases, descLeader, descTerm, descFrozen,
-		descSpent, descLimit, descStorms, descPending, descSlurmRead, descDrillEvery, descDrillFailed, descDrillPassed} {
+		descSpent, descLimit, descStorms, descPending, descSlurmRead, descStoreUsed, descStoreSize, descStoreQuota, descStoreFull, descDrillEvery, descDrillFailed, descDrillPassed} {
 		ch <- d
 	}
 }
@@ -74,6 +78,12 @@ func (c *stateCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descStorms, float64(s.Storms))
 	for _, k := range lifecycle.EffectKinds {
 		gauge(descPending, float64(s.EffectsPending[k]), k)
+	}
+	gauge(descStoreFull, flag(s.StoreFull))
+	if s.StoreSize > 0 {
+		gauge(descStoreUsed, float64(s.StoreUsed))
+		gauge(descStoreSize, float64(s.StoreSize))
+		gauge(descStoreQuota, float64(s.StoreQuota))
 	}
 	gauge(descDrillEvery, s.DrillEvery.Seconds())
 	gauge(descDrillFailed, flag(s.DrillFailed))

@@ -26,6 +26,10 @@ type Snapshot struct {
 	Storms         int            // active
 	EffectsPending map[string]int // by kind; every kind is shown
 	SlurmRead      time.Time      // last whole read of Slurm; zero: none yet, or no Slurm
+	StoreUsed      int64          // bytes of etcd's database in use; of this host's member, where etcd is its own
+	StoreSize      int64          // bytes of its file; 0: not looked at yet
+	StoreQuota     int64          // bytes that it may have
+	StoreFull      bool           // its no-space alarm is on
 	DrillEvery     time.Duration  // as policy asks; 0: no drill begins by itself
 	DrillFailed    bool           // the last drill that ended
 	DrillPassed    time.Time      // when one passed last; zero: never

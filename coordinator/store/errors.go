@@ -35,9 +35,9 @@ type FullError struct{ Err error }
 
 func (e *FullError) Error() string { return fmt.Sprintf("commit refused: etcd is full: %v", e.Err) }
 func (e *FullError) Unwrap() error { return e.Err }
-func (e *FullError) Status() int   { return 503 }
+func (e *FullError) Status() int   { return 507 } // not 503: sending it again at once is of no use
 func (e *FullError) Hint() string {
-	return "compact and defragment etcd, or raise its --quota-backend-bytes, then etcdctl alarm disarm"
+	return "assayd makes room in an etcd of its own within a minute; an external one: compact and defragment it, or raise its --quota-backend-bytes, then etcdctl alarm disarm"
 }
 
 // A TooBigError says that a commit does not fit into one transaction of a stock etcd. Nothing was sent.

@@ -47,6 +47,7 @@ type Config struct {
 	Dir    string       // made with mode 0700 if it is not there; locked while the server runs
 	Name   string       // the member's name; default "assayd"
 	Listen string       // default "unix": a socket in Dir; or "host:port" with a loopback host, port 0 for any
+	Quota  int64        // bytes that the database may have; default 8 GiB, etcd's own advice for the most
 	Peer   *Peer        // nil: the only member, which no other reaches
 	Logger *slog.Logger // gets warnings and errors; default slog.Default
 }
@@ -90,6 +91,9 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	etcd := config(dir, cfg.Name, client, &slogCore{log: cfg.Logger.With("part", "etcd"), closing: &s.closing})
+	if cfg.Quota > 0 {
+		etcd.QuotaBackendBytes = cfg.Quota
+	}
 	if cfg.Peer != nil {
 		if err := cfg.Peer.into(etcd); err != nil {
 			s.release()

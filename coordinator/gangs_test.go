@@ -288,6 +288,7 @@ func TestSound(t *testing.T) {
 		{"no node", "nodes", wire.JobAsk{}, "true"},
 		{"a relative directory", "working directory", wire.JobAsk{Gang: one, Dir: "data"}, "true"},
 		{"nine partitions", "partition", wire.JobAsk{Gang: one, Partition: "a,b,c,d,e,f,g,h,i"}, "true"},
+		{"a wish that nobody can keep", "performance class", wire.JobAsk{Gang: scheduler.Gang{Nodes: 1, SameGrade: true}}, "true"},
 		{"a priority raised by oneself", "nice", wire.JobAsk{Gang: one, Nice: -1}, "true"},
 		{"a variable without a value", "environment", wire.JobAsk{Gang: one, Env: []string{"HOME"}}, "true"},
 		{"a huge script", "bytes", wire.JobAsk{Gang: one}, strings.Repeat("#", scriptMost+1)},

@@ -183,6 +183,8 @@ func sound(ask *wire.JobAsk, script string) error {
 		return bad("name an absolute path: it must be there on every node", "working directory %.60q", ask.Dir)
 	case ask.Gang.Nodes > 100_000 || ask.Gang.Ranks > 1024:
 		return bad("at most 100,000 nodes, and 1,024 ranks on each", "%d nodes with %d ranks each", ask.Gang.Nodes, ask.Gang.Ranks)
+	case ask.Gang.SameGrade:
+		return bad("leave it out; a partition can hold nodes of one kind", "same grade: no node's performance class is known here yet")
 	case ask.Gang.Share.Kind != scheduler.NoShare:
 		return bad("ask for whole GPUs", "parts of GPUs are placed but not yet started")
 	}

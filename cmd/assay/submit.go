@@ -51,7 +51,6 @@ var submitSwitches = []struct{ name, short, usage string }{
 	{"hold", "H", "do not start it before it is released"},
 	{"exclusive", "", "whole nodes, whatever of them it uses"},
 	{"spread", "", "on the emptiest leaves and nodes"},
-	{"same-grade", "", "on nodes of one measured performance class"},
 }
 
 func (a *app) jobSubmitCmd() *cobra.Command {

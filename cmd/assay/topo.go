@@ -19,7 +19,7 @@ import (
 )
 
 func (a *app) topoCmd() *cobra.Command {
-	return a.groupCmd("topo", "Show the switch tree, and check a topology.conf", "  assay topo show\n  assay topo check /etc/slurm/topology.conf", a.topoShowCmd(), a.topoCheckCmd())
+	return a.groupCmd("topo", "Show the switch tree, and check a topology.conf", "  assay topo show\n  assay topo check /etc/slurm/topology.conf", a.topoShowCmd(), a.topoCheckCmd(), a.topoGPUsCmd())
 }
 
 // maxTopology bounds a topology.conf: 40 times that of 100,000 nodes.

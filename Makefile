@@ -127,7 +127,7 @@ install: all
 	install -m 0644 packaging/systemd/sysusers.conf '$(DESTDIR)$(PREFIX)/lib/sysusers.d/assay.conf'
 	install -m 0644 packaging/prometheus/assay.rules.yml packaging/prometheus/scrape.yml '$(DESTDIR)$(PREFIX)/share/assay/prometheus/'
 	install -m 0644 packaging/slurm/slurm.conf.snippet '$(DESTDIR)$(PREFIX)/share/assay/slurm/'
-	install -m 0644 packaging/docs/*.md packaging/docs/openapi.json '$(DESTDIR)$(PREFIX)/share/doc/assay/'
+	install -m 0644 packaging/docs/*.md packaging/docs/*.svg packaging/docs/openapi.json '$(DESTDIR)$(PREFIX)/share/doc/assay/'
 	for file in agent assayd policy policy-brief; do \
 	  test -e "$(DESTDIR)$(SYSCONF)/assay/$$file.yaml" || install -m 0644 "packaging/config/$$file.yaml" "$(DESTDIR)$(SYSCONF)/assay/"; \
 	done

@@ -84,7 +84,7 @@ func legend(b *strings.Builder, ls []Series, high int) {
 	x := Left
 	for k, l := range ls {
 		fmt.Fprintf(b, `<rect x="%d" y="%d" width="10" height="10" fill="%s"/><text x="%d" y="%d">%s</text>`, x, high-12, Colour(k), x+14, high-3, html.EscapeString(l.Name))
-		x += 30 + 7*len(l.Name)
+		x += 22 + 6*len(l.Name)
 	}
 }
 

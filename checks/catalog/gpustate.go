@@ -36,7 +36,8 @@ idle. A table that is full, or that a waiting page does not fit into, is grounds
 broken when it was active earlier in this boot, when most peers of the same product on this node have it, or when policy
 names more links than are active. A link that is inactive on all peers alike is so by design, and a board without a bridge
 has none. All links of all GPUs of a baseboard inactive at once is the fabric manager's doing, or the driver's: look
-there first. A counter that stands at the end of its range is said to be saturated, and has no rate.`,
+there first. A counter that stands at the end of its range is said to be saturated, and has no rate. One that could not be read leaves the
+verdict open.`,
 			Source:  "nvmlDeviceGetFieldValues, NVML_FI_DEV_NVLINK_* by link, or what drivers before R520 have: nvmlDeviceGetNvLinkState, a field for each link, nvmlDeviceGetNvLinkErrorCounter; nvmlDeviceGetNvLinkRemotePciInfo; DCGM health (CRC), Azure cyclecloud-healthagent (bit error rate)",
 			Applies: "GPUs with NVLink; others say not supported. Bit error rates: NVLink 5",
 			Action:  "reset_gpu for a link lost in this boot; reboot for one that never came up; drain for one with errors; fix_config for the fabric; watch",
@@ -47,7 +48,7 @@ there first. A counter that stands at the end of its range is said to be saturat
 				{"nvlink.max_retries_per_minute", func(p policy.Policy) any { return p.NVLink.MaxRetriesPerMinute }},
 				{"nvlink.max_effective_ber", func(p policy.Policy) any { return p.NVLink.MaxEffectiveBER }},
 			},
-			Suites: everySuite, Revision: 1,
+			Suites: everySuite, Revision: 2,
 			Neighbours: Neighbours{NHC: "Azure: every link of the profile; gcm: no error allowed", Gpud: "no link active on several GPUs; counters shown, never judged", NVSentinel: "down: restart the machine; not where a GPU has none", DCGM: "down fails; an error warns; 100 CRC errors a second; bit error rates by the minute"},
 		},
 		{
@@ -71,7 +72,8 @@ watched. On a node with NVSwitches of its own the fabric manager must run: as a 
 			Doc: `Compares the link's width with what GPU and port can both do, always; and its speed, only while the GPU is busy at two
 readings, since it is lowered at rest. Replays and corrected errors are judged by their rate, against the bit error rate
 that PCIe allows; any fatal error after the first reading is a fault. A bridge that redirects peer-to-peer traffic (ACS) on bare metal costs
-bandwidth between GPUs and is watched, or a fault where policy says so.`,
+bandwidth between GPUs and is watched, or a fault where policy says so. A counter, or the load, that could not be read leaves the
+verdict open; a counter at the end of its range is said to be saturated.`,
 			Source:  "sysfs bus/pci/devices: link width and speed, aer_dev_*, config (ACS); NVML_FI_DEV_PCIE_REPLAY_COUNTER, nvmlDeviceGetUtilizationRates; DCGM health for the rates",
 			Applies: "every GPU that sysfs shows; errors where the kernel reports them; ACS outside virtual machines, for root",
 			Action:  "drain; fix_config for ACS; watch",
@@ -87,7 +89,7 @@ bandwidth between GPUs and is watched, or a fault where policy says so.`,
 				{"pcie.repeats_per_minute_and_lane.gen6", func(p policy.Policy) any { return p.PCIe.RepeatsPerMinuteAndLane.Gen6 }},
 				{"pcie.require_acs_off", func(p policy.Policy) any { return p.PCIe.RequireACSOff }},
 			},
-			Suites: everySuite, Revision: 1,
+			Suites: everySuite, Revision: 2,
 			Neighbours: Neighbours{NHC: "gcm: speed and width by a manifest", Gpud: "width and speed: none; ACS on bare metal: an event", NVSentinel: "width and speed by the diagnostic only: contact support; replay rate by DCGM", DCGM: "replays a minute by generation and lane; width and speed in the diagnostic only"},
 		},
 		{
@@ -111,7 +113,8 @@ at two readings. A hardware thermal slowdown is a fault at once.`,
 			ID: thermal.ID, Title: "the GPU is well below the temperature at which it slows down", Unit: "°C",
 			Doc: `Compares the core with the temperature at which the hardware slows itself down: by the margin the GPU gives itself, on
 products that do, else by its slowdown threshold. Its maximum operating temperature is no such limit, and going beyond it
-is only watched. The memory is compared with its own maximum. A reading of 0 °C or less is not believed.`,
+is only watched. The memory is compared with its own maximum; where either could not be read the
+verdict is open. A reading of 0 °C or less is not believed.`,
 			Source:  "nvmlDeviceGetMarginTemperature, nvmlDeviceGetTemperature, nvmlDeviceGetTemperatureThreshold; NVML_FI_DEV_MEMORY_TEMP, NVML_FI_DEV_TEMPERATURE_*_TLIMIT",
 			Applies: "every NVIDIA GPU; the margin: Ada, Hopper and later",
 			Action:  "drain; watch",
@@ -121,7 +124,7 @@ is only watched. The memory is compared with its own maximum. A reading of 0 °C
 				{"thermal.max_core", func(p policy.Policy) any { return p.Thermal.MaxCore }},
 				{"thermal.max_memory", func(p policy.Policy) any { return p.Thermal.MaxMemory }},
 			},
-			Suites: everySuite, Revision: 1,
+			Suites: everySuite, Revision: 2,
 			Neighbours: Neighbours{NHC: "Azure healthagent: above 93 °C; gcm: above a limit the user gives", Gpud: "above the maximum operating temperature; margin off by default", NVSentinel: "margin against the slowdown limit less 2 or 3 °C by product", DCGM: "a thermal violation warns"},
 		},
 		{

@@ -42,7 +42,7 @@ a second time in the same boot. So is a driver whose files do not come back. A c
 			Action:     "drain; fix_config for a port switched off; watch",
 			Cost:       "about 10 small files a port; no driver call on ports that were never up",
 			Thresholds: portThresholds("infiniband", func(p policy.Policy) policy.Ports { return p.Infiniband }),
-			Suites:     everySuite, Revision: 1,
+			Suites:     everySuite, Revision: 2,
 			Neighbours: Neighbours{NHC: "check_hw_ib: as many ports at a rate as configured; Azure: 5 lost carriers of a device in 24 h", Gpud: "30 s: rates by product; down 4 min; 3 flaps in 12 h, until set healthy; needs ibstat on some hosts", NVSentinel: "1 s: any rise of link_downed and some others is fatal; ports never cabled by their peers", DCGM: "none"},
 		},
 		{
@@ -54,7 +54,7 @@ An interface that was never up, or that a person has switched off and that was n
 			Action:     "drain; fix_config for an interface switched off; watch",
 			Cost:       "about 8 small files an interface",
 			Thresholds: portThresholds("ethernet", func(p policy.Policy) policy.Ports { return p.Ethernet }),
-			Suites:     everySuite, Revision: 1,
+			Suites:     everySuite, Revision: 2,
 			Neighbours: Neighbours{NHC: "check_hw_eth: the interface is there", Gpud: "metrics only", NVSentinel: "1 s: link state, more than 2 carrier changes", DCGM: "none"},
 		},
 		{

@@ -13,7 +13,7 @@ import (
 // Lemons implements api.Repairs: the nodes that stand out by what they showed within the window, worst first.
 func (c *Coordinator) Lemons(_ context.Context) (out []rma.Lemon, err error) {
 	err = c.read(func(_ *lead, s *state, now time.Time) error {
-		out = rma.Lemons(s.signals(now))
+		out = rma.Lemons(s.signals(now), s.policy.Lemons)
 		return nil
 	})
 	return out, err

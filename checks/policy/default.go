@@ -36,5 +36,6 @@ func Default() Policy {
 		Guard:       defaultGuard(),
 		Lifecycle:   defaultLifecycle(),
 		Drill:       defaultDrill(),
+		Lemons:      defaultLemons(),
 	}
 }

@@ -58,6 +58,7 @@ type Policy struct {
 	Guard       Guard       `json:"guard" yaml:"guard"`
 	Lifecycle   Lifecycle   `json:"lifecycle" yaml:"lifecycle"`
 	Drill       Drill       `json:"drill" yaml:"drill"`
+	Lemons      Lemons      `json:"lemons" yaml:"lemons"`
 
 	Overrides []Override `json:"overrides,omitempty" yaml:"overrides"` // for some products or nodes; For applies them
 }

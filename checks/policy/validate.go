@@ -50,6 +50,7 @@ func (v *validator) values(p Policy) {
 	v.guard(p.Guard)
 	v.lifecycle(p.Lifecycle)
 	v.drill(p.Drill)
+	v.lemons(p.Lemons)
 }
 
 type validator struct{ faults []Fault }

@@ -55,8 +55,8 @@ func (a *app) lemonsCmd() *cobra.Command {
 	return a.command(spec{
 		use: "lemons", short: "List nodes that fail more than others, and by what", args: cobra.NoArgs,
 		long: `Counts, over 28 days and for each node, XIDs, RMA tickets, times out of service, and failures of jobs while a check fired on
-it (from 10 minutes before to 5 after). A signal counts when it is above the fleet's 99th percentile; in a fleet of under
-a hundred nodes, above its floor alone. Exits 1 when there is one.`,
+it (from 10 minutes before to 5 after). A signal counts when it is above the fleet's 99th percentile and its floor; in a fleet of
+under a hundred nodes, above its floor alone. The bounds are policy's (lemons). Exits 1 when there is one.`,
 		example: "  assay fleet lemons\n  assay fleet lemons -o json",
 		run: func(ctx context.Context, c *client.Client, _ []string) error {
 			ls, err := c.Lemons(ctx)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/assay-gpu/assay/checks/policy"
 )
 
 // Window is how far back lemons are looked for: Meta's 28 days (arXiv 2410.21680).
@@ -37,27 +39,23 @@ type Lemon struct {
 	Reasons []string `json:"reasons"` // one for each, with the bound
 }
 
-// Bounds: a signal counts when it is above the fleet's 99th percentile and above a floor, below which a node that is merely
-// unlucky would stand out in a quiet fleet. The paper's thresholds are the fleet's own distribution, tuned by hand.
-const percentile = 0.99
-
 var signals = []struct {
 	name  string
-	floor float64
+	floor func(policy.Lemons) float64
 	of    func(Signals) float64
 	words string
 }{
-	{"xid_cnt", 2, func(s Signals) float64 { return float64(s.XIDs) }, "XIDs"},
-	{"tickets", 0, func(s Signals) float64 { return float64(s.Tickets) }, "RMA tickets"},
-	{"out_count", 1, func(s Signals) float64 { return float64(s.Outs) }, "times out of service"},
-	{"multi_node_node_fails", 1, func(s Signals) float64 { return float64(s.Multi) }, "failures of jobs of several nodes"},
-	{"single_node_node_fails", 1, func(s Signals) float64 { return float64(s.Single) }, "failures of jobs of its own"},
-	{"single_node_node_failure_rate", 0.1, func(s Signals) float64 { return s.FailRate }, "of its own jobs failed"},
+	{"xid_cnt", func(p policy.Lemons) float64 { return p.XIDs }, func(s Signals) float64 { return float64(s.XIDs) }, "XIDs"},
+	{"tickets", func(p policy.Lemons) float64 { return p.Tickets }, func(s Signals) float64 { return float64(s.Tickets) }, "RMA tickets"},
+	{"out_count", func(p policy.Lemons) float64 { return p.Outs }, func(s Signals) float64 { return float64(s.Outs) }, "times out of service"},
+	{"multi_node_node_fails", func(p policy.Lemons) float64 { return p.MultiFails }, func(s Signals) float64 { return float64(s.Multi) }, "failures of jobs of several nodes"},
+	{"single_node_node_fails", func(p policy.Lemons) float64 { return p.SingleFails }, func(s Signals) float64 { return float64(s.Single) }, "failures of jobs of its own"},
+	{"single_node_node_failure_rate", func(p policy.Lemons) float64 { return p.FailRate }, func(s Signals) float64 { return s.FailRate }, "of its own jobs failed"},
 }
 
 // Lemons lists the nodes with at least one signal above its bound, worst first. Every node of the fleet must be in all, those
 // that showed nothing too: they are what others are compared with.
-func Lemons(all []Signals) []Lemon {
+func Lemons(all []Signals, p policy.Lemons) []Lemon {
 	found := map[string]*Lemon{}
 	for _, sig := range signals {
 		values := make([]float64, len(all))
@@ -68,9 +66,9 @@ func Lemons(all []Signals) []Lemon {
 		if len(values) == 0 {
 			continue
 		}
-		bound := max(values[int(percentile*float64(len(values)-1))], sig.floor)
-		if len(values) < 100 {
-			bound = sig.floor // a percentile of a small fleet is its worst node
+		bound := sig.floor(p)
+		if len(values) >= p.SmallFleet {
+			bound = max(bound, values[int(p.Percentile*float64(len(values)-1))])
 		}
 		for _, s := range all {
 			v := sig.of(s)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/assay-gpu/assay/checks/policy"
 )
 
 var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
@@ -78,24 +80,40 @@ func TestPartsMove(t *testing.T) {
 }
 
 func TestLemons(t *testing.T) {
+	lemons := policy.Default().Lemons
 	var all []Signals
 	for i := range 1000 {
 		all = append(all, Signals{Node: fmt.Sprintf("n%04d", i), XIDs: i % 3, Outs: i % 2})
 	}
-	if got := Lemons(all); len(got) != 0 {
+	if got := Lemons(all, lemons); len(got) != 0 {
 		t.Errorf("a quiet fleet has lemons: %+v", got[0])
 	}
 	all[7].XIDs, all[7].Outs, all[7].Multi = 40, 9, 3
 	all[8].Tickets = 1
-	got := Lemons(all)
+	got := Lemons(all, lemons)
 	if len(got) != 2 || got[0].Node != "n0007" || got[0].Score != 3 || got[1].Node != "n0008" || got[1].Score != 1 {
 		t.Fatalf("%+v", got)
 	}
 	if !strings.Contains(strings.Join(got[0].Reasons, "; "), "9 times out of service (bound 1)") {
 		t.Errorf("reasons %q", got[0].Reasons)
 	}
-	if got := Lemons(all[:8]); len(got) != 1 || got[0].Node != "n0007" {
+	if got := Lemons(all[:8], lemons); len(got) != 1 || got[0].Node != "n0007" {
 		t.Errorf("a small fleet: %+v", got)
+	}
+	strict := lemons
+	strict.Outs, strict.XIDs, strict.MultiFails, strict.Tickets = 9, 39, 3, 1
+	if got := Lemons(all, strict); len(got) != 1 || got[0].Score != 1 || got[0].Reasons[0] != "40 XIDs (bound 39)" {
+		t.Errorf("floors just at what was seen, and one below it: %+v", got)
+	}
+	few := lemons
+	few.SmallFleet = 8
+	if got := Lemons(all[:8], few); len(got) != 1 || got[0].Reasons[0] != "40 XIDs (bound 2)" {
+		t.Errorf("a percentile of eight nodes: %+v", got)
+	}
+	lax := lemons
+	lax.Percentile = 1
+	if got := Lemons(all, lax); len(got) != 0 {
+		t.Errorf("none is above the worst: %+v", got)
 	}
 	if Attributed(noon, noon.Add(-11*time.Minute)) || !Attributed(noon, noon.Add(5*time.Minute)) || Attributed(noon, noon.Add(6*time.Minute)) {
 		t.Error("the window of attribution")

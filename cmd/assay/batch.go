@@ -61,7 +61,7 @@ func (a *app) submitBatch(ctx context.Context, c *client.Client, name, key strin
 		key = hex.EncodeToString(raw[:])
 	}
 	if len(b.jobs) > batchAtOnce {
-		fmt.Fprintf(a.err, "batch %s: if it breaks off, say it again with --key %s\n", key, key)
+		fmt.Fprintf(a.err, "batch %s: if it breaks off, say it again with --batch-key %s\n", key, key)
 	}
 	result := batchResult{Key: key, Faults: b.faults}
 	env := b.env()
@@ -71,7 +71,7 @@ func (a *app) submitBatch(ctx context.Context, c *client.Client, name, key strin
 		answers, err := a.sendBatch(ctx, c, b.request(key, env, part))
 		if err != nil {
 			bar.clear()
-			return fmt.Errorf("lines %d to %d not known to be taken; say it again with --key %s: %w", part[0].Line, part[len(part)-1].Line, key, err)
+			return fmt.Errorf("lines %d to %d not known to be taken; say it again with --batch-key %s: %w", part[0].Line, part[len(part)-1].Line, key, err)
 		}
 		for _, x := range answers {
 			result.take(x)

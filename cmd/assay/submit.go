@@ -67,7 +67,7 @@ An option that assay cannot honour is refused; one that makes no difference is t
 
 With --batch, FILE holds a job a line: the options and the script, as on this command line. All are submitted by one process
 and are durable when it says so. Faults are told by line, and the other lines are submitted. If it breaks off, say it again
-with the --key that it printed: lines that were taken are not taken twice.`,
+with the --batch-key that it printed: lines that were taken are not taken twice.`,
 		example: "  assay job submit train.sbatch\n  assay job submit train.sbatch --nodes 8 --certified soak:7d --dry-run\n  assay job submit sweep.sh --array 0-99%8 --qos high\n  assay job submit --batch jobs.txt\n  assay job submit test.sh --wait",
 		flags: func(cmd *cobra.Command) {
 			f := cmd.Flags()
@@ -84,7 +84,7 @@ with the --key that it printed: lines that were taken are not taken twice.`,
 			f.StringVar(&save, "save", "", "with --dry-run: keep the question, job and fleet, in this `FILE`; assay job replay asks it again")
 			f.BoolVar(&wait, "wait", false, "wait for its end; exit status 1 unless it completed")
 			f.StringVar(&batch, "batch", "", "submit the jobs of this `FILE`, one a line")
-			f.StringVar(&key, "key", "", "with --batch: go on with the batch that this `KEY` was printed for")
+			f.StringVar(&key, "batch-key", "", "with --batch: go on with the batch that this `KEY` was printed for")
 			cmd.MarkFlagsMutuallyExclusive("dry-run", "wait", "batch")
 		},
 		run: func(ctx context.Context, c *client.Client, args []string) error {
@@ -113,7 +113,7 @@ with the --key that it printed: lines that were taken are not taken twice.`,
 				return a.submitBatch(ctx, c, batch, key, options)
 			}
 			if len(args) == 0 || key != "" {
-				return &usageError{"name the job's script, or - for standard input", "with --batch FILE, and there alone, --key goes"}
+				return &usageError{"name the job's script, or - for standard input", "with --batch FILE, and there alone, --batch-key goes"}
 			}
 			script, err := a.readScript(args[0])
 			if err != nil {

@@ -57,7 +57,9 @@ munged --force --foreground --key-file="$dir/munge/key" --socket="$dir/munge/soc
 	--log-file="$dir/munge/log" --seed-file="$dir/munge/seed" --num-threads=4 >/dev/null 2>&1 &
 pids+=($!)
 for g in {0..7}; do mknod "$dir/dev/gpu$g" c 1 3; done
-port=$((20000 + RANDOM % 5000)) last=$(printf %03d "$nodes")
+taken() { awk -v from="$1" -v to="$2" 'FNR > 1 { split($2, a, ":"); p = 0; for (i = 1; i <= 4; i++) p = 16 * p + index("123456789ABCDEF", substr(a[2], i, 1)); if (p >= from && p <= to) found = 1 } END { exit !found }' /proc/net/tcp /proc/net/tcp6; }
+while port=$((10000 + RANDOM % 18000)) && taken "$port" $((port + nodes)); do :; done # one port for each slurmd
+last=$(printf %03d "$nodes")
 cat >"$dir/slurm.conf" <<CONF
 ClusterName=bench
 SlurmctldHost=$(hostname -s)(127.0.0.1)

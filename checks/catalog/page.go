@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/assay-gpu/assay/checks/policy"
@@ -76,10 +78,18 @@ func thresholds(c Check) string {
 
 // shown is the threshold's built-in value, for people.
 func (t Threshold) shown() string {
-	value := fmt.Sprint(t.Value(policy.Default()))
-	switch value {
+	value := t.Value(policy.Default())
+	if limits, ok := value.(map[string]policy.Limit); ok {
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(limits)) {
+			out = append(out, name+" "+limits[name].String())
+		}
+		return strings.Join(out, "; ")
+	}
+	text := fmt.Sprint(value)
+	switch text {
 	case "", "map[]", "[]":
 		return "not set"
 	}
-	return value
+	return text
 }

@@ -32,6 +32,18 @@ type Limit struct {
 	Strikes int      `json:"strikes" yaml:"strikes"` // after this many recoveries it stays a Fail until boot or clear; 0: never
 }
 
+// String is the limit for people, as "above 2 in 3h: drain, for good after 1 recovery".
+func (l Limit) String() string {
+	text := fmt.Sprintf("above %d in %s: %s", l.Max, l.Within, l.Action)
+	switch {
+	case l.Strikes == 1:
+		text += ", for good after 1 recovery"
+	case l.Strikes > 1:
+		text += fmt.Sprintf(", for good after %d recoveries", l.Strikes)
+	}
+	return text
+}
+
 // defaultInfiniband: NVSentinel's nic-health-monitor for what may rise at all and for rates (symbol errors: 120 an hour is
 // also what InfiniBand's own specification allows); Azure/cyclecloud-healthagent for link_downed (3 in 10,800 s, 1 strike).
 func defaultInfiniband() Ports {

@@ -44,11 +44,13 @@ type CaptureMeta struct {
 	KernelErr   string    `json:"kernel_err,omitempty"`
 	Redacted    bool      `json:"redacted,omitempty"`
 	Tree        aer.Tree  `json:"pci_tree,omitzero"`
+
+	Learned policy.Set `json:"learned,omitzero"` // what most nodes of the product show, as the control plane last said: it fills in what the policy leaves open
 }
 
 // ForNode gives the capture with its policy as it holds for the node it is of.
 func (c Capture) ForNode() Capture {
-	c.Policy = c.Policy.ForNode(c.Node, policy.HardwareOf(c.Snapshot.Inventory(), c.Expected), policy.Set{})
+	c.Policy = c.Policy.ForNode(c.Node, policy.HardwareOf(c.Snapshot.Inventory(), c.Expected), c.Learned)
 	return c
 }
 

@@ -34,7 +34,8 @@ func newCheck() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "check", Short: "Judge the hardware now, without a control plane", Args: usageArgs(cobra.NoArgs),
-		Long: "Check reads the GPUs and this boot's kernel log once and judges them by the last policy received, or the built-in one.\n" +
+		Long: "Check reads the GPUs and this boot's kernel log once and judges them by the last policy received, with what most\n" +
+			"nodes of its product show, or the built-in one.\n" +
 			"XIDs that the driver raised through NVML and never wrote to the log are judged as the daemon heard them.\n" +
 			"It asks DCGM's health watches and runs user checks where policy has that done; dcgmi diag and golden kernels load the\n" +
 			"GPUs, so that what the daemon's last screen of this boot read of them is judged: the diagnostic with --suite standard.\n" +
@@ -136,7 +137,7 @@ func takeCapture(ctx context.Context, cfg config, own *policy.Policy, stderr io.
 	// What the daemon last had from the control plane, if this user may read it.
 	var kept struct{ Desired wire.Desired }
 	if found, err := atomicfile.ReadJSON(cfg.StateDir+"/desired.json", &kept); err == nil && found {
-		c.Policy, c.Expected = kept.Desired.Policy, kept.Desired.Expected
+		c.Policy, c.Expected, c.Learned = kept.Desired.Policy, kept.Desired.Expected, kept.Desired.Learned
 	}
 	if own != nil {
 		c.Policy = *own
@@ -148,7 +149,7 @@ func takeCapture(ctx context.Context, cfg config, own *policy.Policy, stderr io.
 	defer hw.close()
 	c.Tree = hw.tree
 	known := checks.Inventory{GPUs: agent.KnownGPUs(cfg.StateDir)}
-	here := c.Policy.ForNode(cfg.Node, policy.HardwareOf(known, c.Expected), policy.Set{})
+	here := c.Policy.ForNode(cfg.Node, policy.HardwareOf(known, c.Expected), c.Learned)
 	hw.onPolicy(here)
 	beside := make(chan catalog.Beside, 1)
 	go func() { beside <- readBeside(ctx, cfg, hw, here, bootID) }()

@@ -88,7 +88,7 @@ func lastPolicy(cfg config, file string) (policy.Policy, checks.Inventory, error
 	if b, err := bootIDFile(cfg.BootID)(); err == nil {
 		known.BootID = b
 	}
-	p = p.ForNode(cfg.Node, policy.HardwareOf(known, kept.Desired.Expected), policy.Set{})
+	p = p.ForNode(cfg.Node, policy.HardwareOf(known, kept.Desired.Expected), kept.Desired.Learned)
 	p.Mode, p.Checks = policy.Act, nil
 	return p, known, nil
 }

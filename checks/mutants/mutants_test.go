@@ -252,8 +252,8 @@ func TestEveryThresholdIsMoved(t *testing.T) {
 			have = append(have, e[strings.LastIndex(e, ".")+1:])
 		}
 	}
-	fleet := []string{"Baseline", "Agent", "Hooks", "Certificate", "Guard", "Lifecycle", "Drill"} // what they hold is read outside the checks
-	asked := map[string]bool{                                                                     // how the agent asks DCGM; what it answers is not judged by them
+	fleet := []string{"Baseline", "Agent", "Hooks", "Certificate", "Guard", "Lifecycle", "Drill", "Lemons"} // what they hold is read outside the checks
+	asked := map[string]bool{                                                                               // how the agent asks DCGM; what it answers is not judged by them
 		"DCGM.Every": true, "DCGM.Deadline": true, "DCGM.Screen": true, "DCGM.R1": true, "DCGM.R2": true, "DCGM.R3": true, "DCGM.R4": true,
 		"XID.NVMLEvents": true, "Golden.Screen": true, "Golden.Prolog": true, "Golden.SoakFor": true, "Golden.Within": true, "Golden.TrustSimulated": true, "Golden.Corpora": true, // and whether and how a golden run is made
 	}

@@ -65,7 +65,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) ServeTLS(ln net.Listener, cfg *tls.Config) error {
 	srv, err := s.server()
 	if err != nil {
-		return err
+		return errors.Join(ended(err), ln.Close())
 	}
 	srv.TLSConfig = cfg
 	return ended(srv.ServeTLS(ln, "", ""))
@@ -75,7 +75,7 @@ func (s *Server) ServeTLS(ln net.Listener, cfg *tls.Config) error {
 func (s *Server) ServeUnix(ln net.Listener) error {
 	srv, err := s.server()
 	if err != nil {
-		return err
+		return errors.Join(ended(err), ln.Close())
 	}
 	path := ln.Addr().String()
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -103,6 +103,7 @@ func (s *Server) server() (*http.Server, error) {
 	return srv, nil
 }
 
+// ended turns the end that Shutdown brings, also one that came before the first request, into no error.
 func ended(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -502,3 +502,26 @@ func TestEnrolment(t *testing.T) {
 		t.Errorf("heartbeat with the new identity: %d %s", status, body)
 	}
 }
+
+// A stop that comes before a listener is served is an end like any other, and leaves no socket behind.
+func TestShutdownBeforeServe(t *testing.T) {
+	p, err := apitest.New(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := api.New(p.Backend(), api.NewMetrics("test", p.Snapshot), slog.New(slog.DiscardHandler))
+	socket := filepath.Join(t.TempDir(), "assayd.sock")
+	ln, err := api.ListenUnix(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ServeUnix(ln); err != nil {
+		t.Errorf("ServeUnix: %v", err)
+	}
+	if _, err := os.Lstat(socket); err == nil {
+		t.Error("the socket is still there")
+	}
+}

@@ -15,12 +15,12 @@ import (
 func RequireAccounting(t testing.TB) {
 	t.Helper()
 	Require(t)
-	for _, tool := range []string{"slurmdbd", "mariadbd", "mariadb-install-db", "sacctmgr", "sshare", "sprio"} {
+	for _, tool := range []string{"slurmdbd", "mariadbd", "mariadb-install-db", "my_print_defaults", "sacctmgr", "sshare", "sprio"} {
 		if _, err := find(tool); err != nil {
 			if os.Getenv("CI") != "" {
-				t.Fatalf("no real slurmdbd: %v; install slurmdbd and mariadb-server-core", err)
+				t.Fatalf("no real slurmdbd: %v; install slurmdbd, mariadb-server-core and mariadb-client-core", err)
 			}
-			t.Skipf("no real slurmdbd: %v; install slurmdbd and mariadb-server-core", err)
+			t.Skipf("no real slurmdbd: %v; install slurmdbd, mariadb-server-core and mariadb-client-core", err)
 		}
 	}
 }

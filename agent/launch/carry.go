@@ -98,7 +98,7 @@ func (l *Launcher) ranks(ctx context.Context, x *launch, o wire.GangOrder) {
 	defer os.Remove(script)
 	var started []*rank
 	for _, r := range o.Ranks {
-		p, err := start(o, r, script, who)
+		p, err := l.start(o, r, script, who)
 		if err != nil {
 			l.endAll(started)
 			l.say(x, wire.GangStatus{Phase: wire.GangExited, Lost: true, Reason: err.Error()})

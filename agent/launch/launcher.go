@@ -23,6 +23,7 @@ type Config struct {
 	Node   string
 	BootID func() (string, error)
 	Dir    string // for scripts; emptied at start
+	Keeper []string // the command, up to its argument, that calls Keep
 	Agent  Node
 	Log    *slog.Logger
 	Grace  time.Duration // between SIGTERM and SIGKILL; 0: 10 s
@@ -59,8 +60,9 @@ func New(cfg Config) *Launcher {
 	return &Launcher{cfg: cfg, launches: map[string]*launch{}, unsent: map[string]wire.GangStatus{}, news: make(chan struct{}, 1)}
 }
 
-// Run lets launches begin, until ctx ends; then it ends all ranks and waits for them.
+// Run ends what an earlier agent left and lets launches begin, until ctx ends; then it ends all ranks and waits for them.
 func (l *Launcher) Run(ctx context.Context) error {
+	l.clear(ctx)
 	if err := emptied(l.cfg.Dir); err != nil {
 		return fmt.Errorf("launch directory: %w", err)
 	}

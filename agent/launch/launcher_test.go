@@ -49,7 +49,7 @@ func (n *fakeNode) left() []int64 {
 // begin runs a launcher until the test ends.
 func begin(t *testing.T, n *fakeNode) *Launcher {
 	t.Helper()
-	l := New(Config{Node: "gpu001", BootID: func() (string, error) { return "b1", nil }, Dir: filepath.Join(t.TempDir(), "launch"), Agent: n,
+	l := New(Config{Node: "gpu001", BootID: func() (string, error) { return "b1", nil }, Dir: filepath.Join(t.TempDir(), "launch"), Keeper: keeper, Agent: n,
 		Log: slog.New(slog.DiscardHandler), Grace: 300 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -17,33 +17,40 @@ import (
 	"github.com/assay-gpu/assay/coordinator/wire"
 )
 
-// A rank is one process of a gang with its descendants: a process group.
+// A rank is one process of a gang, with all that it starts, below a keeper of its own.
 type rank struct {
 	ask  wire.RankAsk
-	cmd  *exec.Cmd
+	cmd  *exec.Cmd // the keeper
 	tail *tail
-	done chan struct{} // closed when the process is gone; code is set then
+	done chan struct{} // closed when the last process is gone; code is set then
 	code int
 }
 
 // start starts one rank as who.
-func start(o wire.GangOrder, ask wire.RankAsk, script string, who account) (*rank, error) {
+func (l *Launcher) start(o wire.GangOrder, ask wire.RankAsk, script string, who account) (*rank, error) {
 	r := &rank{ask: ask, tail: &tail{}, done: make(chan struct{})}
-	cmd := exec.Command(script)
+	k := kept{Argv: []string{script}, Dir: o.Dir}
 	if !strings.HasPrefix(o.Script, "#!") {
-		cmd = exec.Command("/bin/sh", script)
+		k.Argv = []string{"/bin/sh", script}
 	}
-	cmd.Dir = o.Dir
-	if cmd.Dir == "" {
-		cmd.Dir = "/"
+	if k.Dir == "" {
+		k.Dir = "/"
 	}
-	cmd.Env = environment(o, ask, who)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: who.credential()}
+	if as := who.credential(); as != nil {
+		k.Switch, k.UID, k.GID, k.Groups = true, as.Uid, as.Gid, as.Groups
+	}
+	cmd, err := keeperOf(l.cfg.Keeper, k)
+	if err != nil {
+		return nil, fmt.Errorf("rank %d: %w", ask.Rank, err)
+	}
+	cmd.Dir = "/"
+	cmd.Env = append(environment(o, ask, who), markName+"="+string(l.mark(o.Launch, ask.Rank)))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var sink io.Writer = r.tail
 	if o.Output != "" {
 		path := outputPath(o, ask)
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(cmd.Dir, path)
+			path = filepath.Join(k.Dir, path)
 		}
 		f, err := who.openAs(path)
 		if err != nil {
@@ -55,9 +62,17 @@ func start(o wire.GangOrder, ask wire.RankAsk, script string, who account) (*ran
 		}()
 	}
 	cmd.Stdout, cmd.Stderr = sink, sink
-	cmd.WaitDelay = 2 * time.Second // a descendant that left the group may hold the pipe
+	cmd.WaitDelay = 2 * time.Second // a process that no keeper could hold may have the pipe
+	told, started, err := os.Pipe()
+	if err != nil {
+		close(r.done)
+		return nil, fmt.Errorf("rank %d: %w", ask.Rank, err)
+	}
+	defer told.Close()
+	cmd.ExtraFiles = []*os.File{started}
 	r.cmd = cmd
-	proc, err := tether.Start(cmd, syscall.SIGKILL, nil)
+	proc, err := tether.Start(cmd, killAll, nil)
+	started.Close()
 	if err != nil {
 		close(r.done)
 		return nil, fmt.Errorf("rank %d: %w", ask.Rank, err)
@@ -65,15 +80,21 @@ func start(o wire.GangOrder, ask wire.RankAsk, script string, who account) (*ran
 	go func() {
 		defer close(r.done)
 		r.code = exitCode(proc.Wait(), cmd.ProcessState)
-		r.signal(syscall.SIGKILL) // what it left behind in its group
+		for cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() && len(killMarked(l.mark(o.Launch, ask.Rank))) > 0 { // somebody killed the keeper
+			time.Sleep(10 * time.Millisecond)
+		}
 	}()
+	if word, err := io.ReadAll(told); err != nil || len(word) > 0 {
+		<-r.done
+		return nil, fmt.Errorf("rank %d: %s", ask.Rank, word)
+	}
 	return r, nil
 }
 
-// signal signals the rank's process group, which may be gone.
-func (r *rank) signal(s syscall.Signal) { _ = syscall.Kill(-r.cmd.Process.Pid, s) }
+// signal signals the rank's keeper, which may be gone.
+func (r *rank) signal(s syscall.Signal) { _ = r.cmd.Process.Signal(s) }
 
-// gone reports whether the rank has ended: its number may be another process group's by now.
+// gone reports whether all of the rank has ended.
 func (r *rank) gone() bool {
 	select {
 	case <-r.done:
@@ -99,7 +120,7 @@ func exitCode(err error, st *os.ProcessState) int {
 	return 0
 }
 
-// endAll ends ranks: SIGTERM to each group, SIGKILL after the grace time, and returns when all are gone.
+// endAll ends ranks: SIGTERM to every process, SIGKILL after the grace time, and returns when all are gone.
 func (l *Launcher) endAll(rs []*rank) {
 	all := func(s syscall.Signal) {
 		for _, r := range rs {
@@ -109,7 +130,7 @@ func (l *Launcher) endAll(rs []*rank) {
 		}
 	}
 	all(syscall.SIGTERM)
-	kill := time.AfterFunc(l.cfg.Grace, func() { all(syscall.SIGKILL) })
+	kill := time.AfterFunc(l.cfg.Grace, func() { all(killAll) })
 	defer kill.Stop()
 	for _, r := range rs {
 		<-r.done

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-gpu/assay/agent/launch"
 	"github.com/assay-gpu/assay/agent/probe/child"
 	"github.com/assay-gpu/assay/agent/probe/dcgm"
 	"github.com/assay-gpu/assay/agent/probe/nvml"
@@ -40,6 +41,10 @@ func newProbe() *cobra.Command {
 		Use: "limits MEMORY FILES FILESIZE CPU -- COMMAND…", Short: "Set limits and become another program", DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return child.Become(args) },
 	}
+	r := &cobra.Command{
+		Use: "rank WHAT", Short: "Start one rank of a job and hold all that it starts", Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error { return launch.Keep(args[0]) },
+	}
 	var q dcgm.Question
 	d := &cobra.Command{
 		Use: "dcgm", Short: "Ask DCGM's health watches once", Args: usageArgs(cobra.NoArgs),
@@ -48,6 +53,6 @@ func newProbe() *cobra.Command {
 	d.Flags().StringVar(&q.Library, "library", "libdcgm.so.4", "DCGM `LIBRARY` to load")
 	d.Flags().StringVar(&q.Address, "address", "", "the host engine's `ADDRESS` (default: one in this process)")
 	d.Flags().DurationVar(&q.Every, "every", time.Minute, "time between two looks")
-	c.AddCommand(n, l, d, newGoldenChild())
+	c.AddCommand(n, l, r, d, newGoldenChild())
 	return c
 }

@@ -166,7 +166,7 @@ func runOnce(ctx context.Context, cfg config, log *slog.Logger) (err error) {
 		permit, keeper = cl, cl
 	}
 	gangs := &gangNode{}
-	launcher := launch.New(launch.Config{Node: cfg.Node, BootID: bootIDFile(cfg.BootID), Dir: filepath.Join(cfg.bootDir(), "launch"), Agent: gangs, Log: log})
+	launcher := launch.New(launch.Config{Node: cfg.Node, BootID: bootIDFile(cfg.BootID), Dir: filepath.Join(cfg.bootDir(), "launch"), Keeper: selfCommand("probe", "rank"), Agent: gangs, Log: log})
 	a, err := agent.New(agent.Config{
 		Node: cfg.Node, Version: version, StateDir: cfg.StateDir, BootID: bootIDFile(cfg.BootID), Clock: bootClock, Prober: hw.prober, Asides: hw.asides(), Golden: hw.golden, Kernel: hw.kernel, Events: hw.events, Tree: hw.tree,
 		DumpKernel: hw.dump, Outbox: outbox{sp, enrolled}, Permit: permit, Keeper: keeper, Runner: newRunner(cfg),

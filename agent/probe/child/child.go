@@ -129,7 +129,7 @@ func end(pid int, kept bool, waited <-chan struct{}, grace time.Duration) (left 
 	if kept {
 		left = endBelow(pid, waited)
 	}
-	others := below(pid) // as far as their parents live
+	others := tether.Below(pid) // as far as their parents live
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
 	for _, p := range others {
 		_ = syscall.Kill(p, syscall.SIGKILL)
@@ -145,7 +145,7 @@ func end(pid int, kept bool, waited <-chan struct{}, grace time.Duration) (left 
 // endBelow kills what is below the keeper, and gives a process that does not end; the keeper then ends by itself.
 func endBelow(pid int, waited <-chan struct{}) (left int) {
 	for until := time.Now().Add(afterKill); ; {
-		if left = killBelow(pid); time.Now().After(until) {
+		if left = tether.KillBelow(pid); time.Now().After(until) {
 			return left
 		}
 		select {

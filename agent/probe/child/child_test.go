@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/assay-gpu/assay/agent/tether"
 )
 
 // TestMain is the helper too: with arguments of its own it sets limits and becomes another program.
@@ -138,7 +140,7 @@ func TestNoSessionOfItsOwnOutlivesARun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, alive := parentOf(pid); alive {
+			if _, alive := tether.Parent(pid); alive {
 				t.Errorf("process %d is there still", pid)
 			}
 		})

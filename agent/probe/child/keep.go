@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/assay-gpu/assay/agent/tether"
 )
 
 // keeper is the argument that has Become stay above the program, instead of becoming it.
@@ -53,7 +53,7 @@ func keep(args []string) error {
 			break
 		}
 		if err == nil && who == 0 {
-			killBelow(os.Getpid())
+			tether.KillBelow(os.Getpid())
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -71,52 +71,4 @@ func dieOf(sig syscall.Signal) {
 	_ = syscall.Kill(os.Getpid(), sig)
 	time.Sleep(time.Second) // it is delivered at once
 	os.Exit(128 + int(sig))
-}
-
-// killBelow kills every process below pid, and gives one that still runs; 0 for none. A process may be starting others
-// meanwhile: look again until there is none.
-func killBelow(pid int) (left int) {
-	for _, p := range below(pid) {
-		left = p
-		_ = syscall.Kill(p, syscall.SIGKILL)
-	}
-	return left
-}
-
-// below gives every process below pid that has not ended, parents first.
-func below(pid int) []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	children := map[int][]int{}
-	for _, e := range entries {
-		p, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if parent, alive := parentOf(p); alive {
-			children[parent] = append(children[parent], p)
-		}
-	}
-	var out []int
-	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
-		out = append(out, children[todo[0]]...)
-		todo = append(todo, children[todo[0]]...)
-	}
-	return out
-}
-
-// parentOf reads /proc/PID/stat: pid (name) state parent; false for one that has ended.
-func parentOf(pid int) (parent int, alive bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, false
-	}
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(f) < 2 || f[0] == "Z" || f[0] == "X" {
-		return 0, false
-	}
-	parent, err = strconv.Atoi(f[1])
-	return parent, err == nil
 }

@@ -123,6 +123,7 @@ install: all
 	ln -sfn ../libexec/assay/assay-hook '$(DESTDIR)$(PREFIX)/bin/assay-hook'
 	for hook in prolog epilog healthcheck; do ln -sfn assay-hook "$(DESTDIR)$(PREFIX)/libexec/assay/$$hook"; done
 	install -m 0644 packaging/systemd/*.service '$(DESTDIR)$(PREFIX)/lib/systemd/system/'
+	install -m 0644 packaging/systemd/jobs.conf '$(DESTDIR)$(PREFIX)/share/assay/assay-agent-jobs.conf'
 	install -m 0644 packaging/systemd/tmpfiles.conf '$(DESTDIR)$(PREFIX)/lib/tmpfiles.d/assay.conf'
 	install -m 0644 packaging/systemd/sysusers.conf '$(DESTDIR)$(PREFIX)/lib/sysusers.d/assay.conf'
 	install -m 0644 packaging/prometheus/assay.rules.yml packaging/prometheus/scrape.yml '$(DESTDIR)$(PREFIX)/share/assay/prometheus/'

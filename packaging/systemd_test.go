@@ -30,6 +30,16 @@ func TestUnitsVerify(t *testing.T) {
 		}
 		units = append(units, path)
 	}
+	jobs, err := os.ReadFile("systemd/jobs.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "assay-agent.service.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "assay-agent.service.d", "jobs.conf"), jobs, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	t.Log(verify)
 	out := run(t, "systemd-analyze", append([]string{"verify", "--man=no", "--recursive-errors=no"}, units...)...)
 	if strings.TrimSpace(out) != "" {

@@ -69,9 +69,13 @@ func keep(ask string, told *os.File) error {
 	if k.Switch {
 		attr.Sys.Credential = &syscall.Credential{Uid: k.UID, Gid: k.GID, Groups: k.Groups}
 	}
+	syscall.Umask(0o022) // the agent's own is closer
 	back := expendable()
 	pid, err := syscall.ForkExec(k.Argv[0], k.Argv, attr)
 	back()
+	if err == syscall.EPERM && k.Switch {
+		return fmt.Errorf("become user %d: %w; the agent's unit needs assay-agent-jobs.conf beside it (documentation: jobs)", k.UID, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", k.Argv[0], err)
 	}

@@ -158,7 +158,11 @@ func (c *Coordinator) turnGuard(ctx context.Context, by, event string, turn func
 		return wire.Guard{}, err
 	}
 	err = l.do(ctx, func(t *tx) error {
-		t.guard, t.guarded = turn(t.guard, t.now), true
+		was := t.guard
+		if t.guard = turn(was, t.now); was.Freezer == nil && t.guard.Freezer == nil && len(was.Storms) == 0 {
+			return nil // thawed before
+		}
+		t.guarded = true
 		t.record(wire.HistoryEntry{Event: event, By: by})
 		return nil
 	})

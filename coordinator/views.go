@@ -48,7 +48,7 @@ func (c *Coordinator) Fleet(_ context.Context) (out wire.Fleet, err error) {
 			if n.Case != nil {
 				out.OpenCases++
 			}
-			if n.State != lifecycle.Retired && (!valid || n.Lost || n.State != lifecycle.Certified) {
+			if n.State != lifecycle.Retired && (!valid || n.Lost || n.State != lifecycle.Certified || len(n.Observed) > 0) {
 				out.Attention = append(out.Attention, l.wireNode(n, now))
 			}
 		}
@@ -101,7 +101,7 @@ func (c *Coordinator) Nodes(_ context.Context, names []string) (out []wire.Node,
 // wireNode is a node for people. The caller holds l.mu.
 func (l *lead) wireNode(n lifecycle.Node, now time.Time) wire.Node {
 	w := wire.Node{
-		Name: n.Name, State: string(n.State), Since: n.Since, Marks: marks(n, now), Lost: n.Lost, Reasons: n.Reasons,
+		Name: n.Name, State: string(n.State), Since: n.Since, Marks: marks(n, now), Lost: n.Lost, Reasons: n.Reasons, Observed: n.Observed,
 		Certificate: n.Certificate, Suspended: n.Suspended, BootID: n.BootID, Driver: n.Driver, GPUs: len(n.Inventory.GPUs), Product: skuOf(n), Leaf: n.Leaf,
 		Deadline: n.Deadline, Owner: lifecycle.Owner(n), Effects: wirePending(l.st.effectsOf(n.Name)),
 	}

@@ -22,7 +22,7 @@ type Node interface {
 type Config struct {
 	Node   string
 	BootID func() (string, error)
-	Dir    string // for scripts; emptied at start
+	Dir    string   // for scripts; emptied at start
 	Keeper []string // the command, up to its argument, that calls Keep
 	Agent  Node
 	Log    *slog.Logger

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -261,12 +262,11 @@ func serve(parent context.Context, cfg config, p parts, log *slog.Logger) error 
 		})
 	}
 	if cfg.MetricsListen != "" {
-		stop, err := serveMetrics(cfg.MetricsListen, p, log)
-		if err != nil {
-			cancel(err)
-			return err
-		}
-		defer stop()
+		wg.Go(func() {
+			if err := serveMetrics(ctx, cfg.MetricsListen, p, log); err != nil {
+				cancel(err)
+			}
+		})
 	}
 	if p.control != nil {
 		wg.Go(func() { p.control.Run(ctx, p.agent, p.spool, p.agent, p.launcher) })
@@ -316,10 +316,30 @@ func watchIdentity(ctx context.Context, stateDir string, p parts, cancel context
 	}
 }
 
-func serveMetrics(addr string, p parts, log *slog.Logger) (stop func(), err error) {
-	l, err := net.Listen("tcp", addr)
+// metricsAgain is how often an address for metrics that somebody else has is tried again.
+const metricsAgain = 10 * time.Second
+
+// serveMetrics answers Prometheus until ctx ends. An address that is taken stops no agent: without one, hooks pass every job
+// unchecked.
+func serveMetrics(ctx context.Context, addr string, p parts, log *slog.Logger) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	for said := false; errors.Is(err, syscall.EADDRINUSE); l, err = lc.Listen(ctx, "tcp", addr) {
+		if !said {
+			said = true
+			log.Error("metrics are not served, all else is: free the address or change metrics_listen; it is tried again meanwhile", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(metricsAgain):
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
+		return fmt.Errorf("metrics: %w", err)
 	}
 	src := metrics.Sources{Agent: p.agent, Spool: p.spool.Stats, Malformed: p.hw.malformed, Probes: p.hw.probeStats}
 	if p.control != nil {
@@ -330,10 +350,9 @@ func serveMetrics(addr string, p parts, log *slog.Logger) (stop func(), err erro
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics.Handler(src))
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics not served", "err", err)
-		}
-	}()
-	return func() { srv.Close() }, nil
+	defer context.AfterFunc(ctx, func() { srv.Close() })()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		log.Error("metrics not served", "err", err)
+	}
+	return nil
 }

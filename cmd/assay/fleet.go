@@ -113,7 +113,7 @@ func (a *app) showFleet(f wire.Fleet) error {
 		}
 	}
 	if f.Frozen {
-		b.WriteString("\nThe guard is frozen: nothing automatic happens. See assay guard show.\n")
+		b.WriteString("\nThe guard is frozen: nothing automatic takes a node, but a job that needs a lost GPU is refused still. See assay guard show.\n")
 	}
 	if len(f.Attention) == 0 {
 		b.WriteString("\nNothing needs attention.\n")

@@ -18,7 +18,7 @@ import (
 func (a *app) guardCmd() *cobra.Command {
 	return a.groupCmd("guard", "Show and stop automatic action", "  assay guard show\n  assay guard freeze --reason 'bad driver rollout'",
 		a.guardShowCmd(),
-		a.guardVerbCmd("freeze", "Stop all automatic action", "Nothing is drained, reset, rebooted or refused by assay until thawed. Hard faults still revoke certificates.",
+		a.guardVerbCmd("freeze", "Stop all automatic action", "Nothing is drained, reset, rebooted or refused by assay until thawed, but a job that needs a GPU that is lost, which could not run. Hard faults still revoke certificates.",
 			"  assay guard freeze --reason 'bad driver rollout'", freeze),
 		a.guardVerbCmd("thaw", "Let automatic action go on", "Steps held back meanwhile follow within the budgets.",
 			"  assay guard thaw --reason 'rollout undone'", (*client.Client).Thaw),

@@ -133,6 +133,9 @@ func (a *app) nodeRows(nodes []wire.Node) error {
 		if why == "" && len(n.Holds) > 0 {
 			why = "held by " + n.Holds[0].Owner + ": " + n.Holds[0].Reason
 		}
+		if why == "" && len(n.Observed) > 0 {
+			why = "only observed: " + strings.Join(n.Observed, "; ")
+		}
 		state := a.state(n.State, n.Lost)
 		if !a.wide() {
 			rows = append(rows, []string{clean(n.Name), state, a.age(n.Since), a.certText(n), dash(clean(n.Case)), dash(clean(n.Owner)), dash(cut(why, 60))})

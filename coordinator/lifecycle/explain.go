@@ -112,6 +112,9 @@ func Explain(n Node, at time.Time) (why []string, nextStep string) {
 	} else {
 		add("%s is %s since %s.", n.Name, n.State, stamp(n.Since))
 	}
+	for _, o := range n.Observed {
+		add("Only observed in this boot, as policy has it, and not acted on: %s.", o)
+	}
 	if n.Lost {
 		add("Its agent does not answer: nothing is placed on it and it is not resumed until it does.")
 	}
@@ -124,11 +127,29 @@ func Explain(n Node, at time.Time) (why []string, nextStep string) {
 	}
 	why = append(why, explainMarks(n, at)...)
 	why = append(why, explainCertificate(n, at))
+	if len(n.Jobs) > 0 && (n.State == Enrolled || n.State == Screening || n.State == Draining || n.State == Suspect) {
+		add("%s on it: a screen waits until none is left.", jobsOf(n))
+	}
 	nextStep = next(n)
 	if !n.Deadline.IsZero() {
 		nextStep += fmt.Sprintf(" (looked at again by %s; owner %s)", stamp(n.Deadline), Owner(n))
 	}
 	return why, nextStep
+}
+
+// jobsOf names the jobs on a node, the first few of many.
+func jobsOf(n Node) string {
+	var ids []string
+	for _, j := range n.Jobs[:min(len(n.Jobs), 5)] {
+		ids = append(ids, j.ID)
+	}
+	switch more := len(n.Jobs) - len(ids); {
+	case more > 0:
+		return fmt.Sprintf("Jobs %s and %d more are", strings.Join(ids, ", "), more)
+	case len(ids) > 1:
+		return fmt.Sprintf("Jobs %s are", strings.Join(ids, ", "))
+	}
+	return fmt.Sprintf("Job %s is", ids[0])
 }
 
 func repeats(n Node, c *Case) int {

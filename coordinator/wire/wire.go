@@ -192,6 +192,7 @@ type Node struct {
 	Holds       []Hold                   `json:"holds,omitempty"`
 	Lost        bool                     `json:"lost,omitempty"`
 	Reasons     []string                 `json:"reasons,omitempty"`
+	Observed    []string                 `json:"observed,omitempty"` // faults of this boot that policy has only observed: cause, subject, action
 	Case        string                   `json:"case,omitempty"`
 	Certificate *certificate.Certificate `json:"certificate,omitempty"`
 	Suspended   bool                     `json:"suspended,omitempty"`

@@ -72,8 +72,12 @@ func Judge(gpu checks.GPU, r Reading, p policy.PCIe) checks.Finding {
 	if r.HaveACS == checks.Unread && p.RequireACSOff {
 		unread = append(unread, "ACS")
 	}
-	if by, why := r.Fatal.Rise(); why == "" && by > 0 {
+	switch by, why := r.Fatal.Rise(); {
+	case why == "" && by > 0:
 		fault(checks.Drain, "%d fatal errors in %s", by, r.Over.Round(time.Second))
+	case r.Fatal.Have == checks.Read && r.Fatal.Now > 0 && r.Fatal.Then == nil && !r.Fatal.Saturated():
+		// One took the link down at some time of this boot, and it is up again. The next reading tells whether it goes on.
+		watched("%d fatal errors since boot, when is not known", r.Fatal.Now)
 	}
 	if by, why := r.NonFatal.Rise(); why == "" && by > 0 {
 		watched("%d uncorrectable non-fatal errors in %s", by, r.Over.Round(time.Second))

@@ -87,6 +87,7 @@ func TestJudge(t *testing.T) {
 		{"more corrected errors", link(func(r *Reading) { r.Correctable = rose(32) }), limits, checks.Fail, checks.Drain, "32 corrected errors a minute"},
 		{"a non-fatal error", link(func(r *Reading) { r.NonFatal = rose(1) }), limits, checks.Pass, checks.Watch, "1 uncorrectable non-fatal errors in 1m0s"},
 		{"a fatal error", link(func(r *Reading) { r.Fatal = rose(1) }), limits, checks.Fail, checks.Drain, "1 fatal errors in 1m0s"},
+		{"a fatal error from before the first reading", link(func(r *Reading) { r.Fatal = counter.Of(1) }), limits, checks.Pass, checks.Watch, "1 fatal errors since boot, when is not known"},
 		{"no error since, whatever was before", link(func(r *Reading) { r.Fatal, r.NonFatal = rose(0), rose(0) }), limits, checks.Pass, checks.None, ""},
 		{"ACS that redirects is watched", link(func(r *Reading) { r.HaveACS, r.ACS = checks.Read, []string{"0000:3a:01.0"} }), limits, checks.Pass, checks.Watch, "ACS redirects peer-to-peer traffic at 0000:3a:01.0"},
 		{"or a fault where policy says so", link(func(r *Reading) { r.HaveACS, r.ACS = checks.Read, []string{"0000:3a:01.0"} }), with(func(p *policy.PCIe) { p.RequireACSOff = true }), checks.Fail, checks.FixConfig, "ACS redirects"},

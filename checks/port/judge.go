@@ -139,6 +139,8 @@ func upFaults(x Port, p policy.Ports) (checks.Verdict, checks.Action, string) {
 		return checks.Fail, checks.Drain, strings.Join(append(faults, watch...), "; ")
 	case x.Rate == 0 && want > 0:
 		return checks.Unknown, checks.None, strings.Join(append([]string{fmt.Sprintf("up; how fast was not read, should be %d Gb/s", want)}, watch...), "; ")
+	case len(x.Unread) > 0:
+		return checks.Unknown, checks.None, strings.Join(append([]string{"up; not read: " + strings.Join(x.Unread, ", ")}, watch...), "; ")
 	case len(watch) > 0:
 		return checks.Pass, checks.Watch, strings.Join(watch, "; ")
 	case x.Rate == 0:

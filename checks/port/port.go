@@ -43,6 +43,7 @@ type Port struct {
 	Rate     int               `json:"rate,omitempty"`     // Gb/s; 0 when the kernel does not say
 	Width    string            `json:"width,omitempty"`    // lanes and speed, as "4X NDR"; Ethernet has none
 	Counters map[string]uint64 `json:"counters,omitempty"` // those of policy that the device has
+	Unread   []string          `json:"unread,omitempty"`   // those that the device has and that could not be read, with why
 	Past     Past              `json:"past"`
 }
 

@@ -55,6 +55,8 @@ func TestJudgePort(t *testing.T) {
 		{"up, and the kernel does not say how fast", up(func(x *Port) { x.Rate = 0 }), nil, checks.Unknown, checks.None, "up; how fast was not read, should be 400 Gb/s"},
 		{"up, and the kernel never said how fast", up(func(x *Port) { x.Rate, x.Past.Learned = 0, &Learned{} }), nil, checks.Pass, checks.None, "up"},
 		{"nor does it where policy wants the least there is", up(func(x *Port) { x.Rate, x.Past.Learned = 0, &Learned{} }), func(p *policy.Ports) { p.Rate = 1 }, checks.Unknown, checks.None, "should be 1 Gb/s"},
+		{"a counter that was not read is not zero", up(func(x *Port) { x.Unread = []string{"link_downed: input/output error"} }), nil, checks.Unknown, checks.None, "up; not read: link_downed: input/output error"},
+		{"nor does it hide a fault", up(func(x *Port) { x.Unread, x.Rate = []string{"link_downed: input/output error"}, 100 }), nil, checks.Fail, checks.Drain, "100 Gb/s, should be 400"},
 		{"up for the first time", up(func(x *Port) { x.Past.Learned = nil }), nil, checks.Pass, checks.None, "up at 400 Gb/s"},
 		{"not read", up(func(x *Port) { x.Err = "state: permission denied" }), nil, checks.Unknown, checks.None, "port not read: state: permission denied"},
 		{"never cabled", downFor(time.Hour, func(x *Port) { x.Past.Learned = nil }), nil, checks.NotApplicable, checks.None, "never up on this node: DOWN Polling"},

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/assay-gpu/assay/checks"
 	"github.com/assay-gpu/assay/checks/policy"
@@ -89,7 +91,7 @@ func (p *Probe) infinibandPort(r *recorder, x port.Port, at string, pol policy.P
 		x.Rate, x.Width = rate(r.word("%s/rate", at))
 	}
 	if p.wasUp(port.Infiniband+x.Name, x.Up) {
-		x.Counters = counters(r, pol, []string{"link_downed"}, at+"/counters/", at+"/hw_counters/")
+		x.Counters, x.Unread = counters(r, pol, []string{"link_downed"}, at+"/counters/", at+"/hw_counters/")
 	}
 	return x
 }
@@ -107,25 +109,56 @@ func rate(s string) (gbps int, width string) {
 	return int(f), width
 }
 
-// counters reads those of policy, and those that tell of a lost link, in the first of the folders that has each.
-func counters(r *recorder, pol policy.Ports, also []string, folders ...string) map[string]uint64 {
+// counters reads those of policy, and those that tell of a lost link, in the first of the folders that has each. unread are
+// those that the device has and that could not be read, with why.
+func counters(r *recorder, pol policy.Ports, also []string, folders ...string) (out map[string]uint64, unread []string) {
 	names := slices.Concat(also, slices.Sorted(maps.Keys(pol.Counters)))
 	slices.Sort(names)
-	var out map[string]uint64
 	for _, name := range slices.Compact(names) {
+		why := ""
 		for _, folder := range folders {
-			n, err := strconv.ParseUint(r.word("%s%s", folder, name), 10, 64)
-			if err != nil {
-				continue
+			n, have, err := count(r, folder+name)
+			if have {
+				if out == nil {
+					out = map[string]uint64{}
+				}
+				out[name], why = n, ""
+				break
 			}
-			if out == nil {
-				out = map[string]uint64{}
+			if err != nil && why == "" {
+				why = name + ": " + err.Error()
 			}
-			out[name] = n
-			break
+		}
+		if why != "" {
+			unread = append(unread, why)
 		}
 	}
-	return out
+	return out, unread
+}
+
+// count reads one counter. Neither it nor an error: the device does not have it. The kernel has files for all that InfiniBand
+// knows, and says of those that a device does not count "N/A (no PMA)", or that the argument or the operation is none
+// (Linux drivers/infiniband/core/sysfs.c).
+func count(r *recorder, name string) (n uint64, have bool, err error) {
+	text, err := r.Text(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.EOPNOTSUPP):
+		return 0, false, nil
+	case err != nil:
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err // the counter is named beside it
+		}
+		return 0, false, err
+	}
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, "N/A") {
+		return 0, false, nil
+	}
+	if n, err = strconv.ParseUint(text, 10, 64); err != nil {
+		return 0, false, fmt.Errorf("%q is no number", text)
+	}
+	return n, true, nil
 }
 
 // isVirtual reports whether the device is a virtual function: its physical one speaks for it.
@@ -186,7 +219,7 @@ func (p *Probe) ethernetPort(r *recorder, x port.Port, at string, pol policy.Por
 		if mbps, err := strconv.Atoi(r.word("%s/speed", at)); x.Up && err == nil && mbps > 0 {
 			x.Rate = mbps / 1000
 		}
-		x.Counters = counters(r, pol, []string{"carrier_changes"}, at+"/", at+"/statistics/")
+		x.Counters, x.Unread = counters(r, pol, []string{"carrier_changes"}, at+"/", at+"/statistics/")
 	}
 	return x
 }

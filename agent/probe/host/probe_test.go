@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -155,6 +156,37 @@ func TestCountersOfAPortThatWasUp(t *testing.T) {
 	texts["sys/class/infiniband/a/ports/1/state"] = "1: DOWN"
 	if c := look(); c["link_downed"] != 1 {
 		t.Errorf("down again: %v", c)
+	}
+}
+
+// A counter that a port does not have is left out; one that it has and that cannot be read is said as such.
+func TestCountersThatCannotBeRead(t *testing.T) {
+	const at = "sys/class/infiniband/a/ports/1/"
+	for _, tt := range []struct {
+		name, text string
+		unread     []string
+	}{
+		{"read", "5\n", nil},
+		{"none on this device", "", nil},
+		{"not counted by this device", "N/A (no PMA)\n", nil},
+		{"an argument that the driver does not know", "error:" + syscall.EINVAL.Error(), nil},
+		{"an operation that the driver does not know", "error:" + syscall.EOPNOTSUPP.Error(), nil},
+		{"the device does not answer", "error:" + syscall.EIO.Error(), []string{"link_downed: input/output error"}},
+		{"no number", "5 errors\n", []string{`link_downed: "5 errors" is no number`}},
+	} {
+		texts := Texts{at + "state": "4: ACTIVE", at + "phys_state": "5: LinkUp", at + "rate": "400 Gb/sec (4X NDR)"}
+		if tt.text != "" {
+			texts[at+"counters/link_downed"] = tt.text
+		}
+		h, _ := New(texts).Read(t.Context(), time.Minute, policy.Default())
+		x := h.Infiniband.Ports[0]
+		if _, have := x.Counters["link_downed"]; !slices.Equal(x.Unread, tt.unread) || have != (tt.name == "read") {
+			t.Errorf("%s: counters %v, unread %q", tt.name, x.Counters, x.Unread)
+		}
+		texts[at+"hw_counters/link_downed"] = "7"
+		if h, _ = New(texts).Read(t.Context(), time.Minute, policy.Default()); len(h.Infiniband.Ports[0].Unread) > 0 {
+			t.Errorf("%s: the other folder has it, and yet %q", tt.name, h.Infiniband.Ports[0].Unread)
+		}
 	}
 }
 

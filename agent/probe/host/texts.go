@@ -37,7 +37,7 @@ func (t Texts) Text(name string) (string, error) {
 
 // readError is an error as it was; those that readers tell apart are themselves again.
 func readError(text string) error {
-	for _, known := range []error{fs.ErrNotExist, syscall.ENOENT, syscall.EACCES, syscall.EPERM, syscall.EINVAL, syscall.ENODEV} {
+	for _, known := range []error{fs.ErrNotExist, syscall.ENOENT, syscall.EACCES, syscall.EPERM, syscall.EINVAL, syscall.ENODEV, syscall.EOPNOTSUPP} {
 		if known.Error() == text {
 			return known
 		}

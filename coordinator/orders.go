@@ -27,11 +27,7 @@ func (c *Coordinator) Order(ctx context.Context, by string, verb api.Verb, node 
 		case api.VerbDrain:
 			ev = lifecycle.OrderDrain{At: at, By: by, Reason: v.Reason}
 		case api.VerbResume:
-			if n.State == lifecycle.Draining {
-				ev = lifecycle.OrderCancel{At: at, By: by, Reason: v.Reason}
-			} else {
-				ev = lifecycle.OrderResume{At: at, By: by, Reason: v.Reason, AcceptRisk: v.AcceptRisk}
-			}
+			ev = resumeOrder(n, at, by, v)
 		case api.VerbHold:
 			ev = lifecycle.OrderHold{At: at, By: by, Reason: v.Reason, Until: v.Until}
 		case api.VerbUnhold:
@@ -63,4 +59,13 @@ func (c *Coordinator) Order(ctx context.Context, by string, verb api.Verb, node 
 		return wire.Node{}, err
 	}
 	return nodes[0], nil
+}
+
+// resumeOrder is what a person's resume means for the node where it stands: the end of a drain that is not complete, unless the
+// risk of no certificate is accepted, which holds on every node that is out.
+func resumeOrder(n lifecycle.Node, at lifecycle.At, by string, v wire.NodeVerb) lifecycle.Event {
+	if n.State == lifecycle.Draining && v.AcceptRisk == "" {
+		return lifecycle.OrderCancel{At: at, By: by, Reason: v.Reason}
+	}
+	return lifecycle.OrderResume{At: at, By: by, Reason: v.Reason, AcceptRisk: v.AcceptRisk}
 }

@@ -36,6 +36,7 @@ type Outcome struct {
 	Err      string         // it could not be run
 	Missing  bool           // because there is no such program
 	TimedOut bool           // it passed its deadline, or ctx ended, and was ended
+	Broken   bool           // it was ctx that ended, before the deadline
 	Cut      bool           // it printed more than it may, and was ended
 	Stuck    bool           // it is there still, some time after SIGKILL
 	Signal   syscall.Signal // the signal that ended it, when nothing above did
@@ -92,7 +93,7 @@ func Run(ctx context.Context, s Spec) Outcome {
 	case <-deadline.C:
 		o.TimedOut = true
 	case <-ctx.Done():
-		o.TimedOut = true
+		o.TimedOut, o.Broken = true, true
 	}
 	o.Pid = end(cmd.Process.Pid, kept, proc.Done(), s.Grace)
 	if o.Stuck = o.Pid != 0; o.Stuck {

@@ -67,7 +67,7 @@ func TestRun(t *testing.T) {
 func TestTheContextEndsARun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if o := Run(ctx, sh("exec sleep 20")); !o.TimedOut {
+	if o := Run(ctx, sh("exec sleep 20")); !o.TimedOut || !o.Broken {
 		t.Errorf("%+v", o)
 	}
 }

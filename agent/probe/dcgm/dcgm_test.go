@@ -231,6 +231,16 @@ func TestAChildThatCannotBeEnded(t *testing.T) {
 	}
 }
 
+// Who stops waiting for the diagnostic has not seen it pass its deadline.
+func TestADiagnosticThatIsBrokenOff(t *testing.T) {
+	n := newNode(t, map[string]string{"dcgm": "up", "dcgm_diag": "hang"})
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if d := n.Diag(ctx, 1, n.pol); d.Trouble != "dcgmi was broken off before its deadline" {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestAScreenRunsTheDiagnostic(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -136,6 +136,8 @@ func (p *Prober) health(ctx context.Context, pol policy.Policy) dcgm.Health {
 	case o.Stuck:
 		p.stuck = &stuckChild{o.Pid, call, p.now()}
 		return dcgm.Health{Err: fmt.Sprintf("%s does not return, and its process does not end", call)}
+	case o.Broken:
+		return dcgm.Health{Err: call + " was broken off before its deadline"}
 	case o.TimedOut:
 		return dcgm.Health{Err: fmt.Sprintf("%s did not return within %s", call, pol.DCGM.Deadline)}
 	case m == nil:
@@ -233,6 +235,8 @@ func (p *Prober) diag(ctx context.Context, level int, pol policy.Policy) catalog
 		d.Trouble = o.Err
 	case o.Stuck:
 		d.Trouble = "dcgmi is still there after SIGKILL"
+	case o.Broken:
+		d.Trouble = "dcgmi was broken off before its deadline"
 	case o.TimedOut:
 		d.Trouble = fmt.Sprintf("dcgmi did not end within %s", policy.Duration(pol.DCGM.Diag(level)))
 	case o.Cut || o.Signal != 0:

@@ -118,6 +118,9 @@ func (r *Runner) Run(ctx context.Context, name string, u policy.UserCheck, node 
 		Limits: &child.Limits{Memory: uint64(u.MemoryOr()), Files: 1024, FileSize: 64 << 20, CPU: uint64(u.TimeoutOr().Seconds()) + 1},
 	})
 	out := user.Outcome{Err: o.Err, TimedOut: o.TimedOut, Stuck: o.Stuck, Cut: o.Cut, Exit: o.Exit, Stdout: text(string(o.Stdout)), Stderr: text(o.Stderr)}
+	if o.Broken && !o.Stuck {
+		out.Err = "broken off before its deadline"
+	}
 	if o.Signal != 0 {
 		out.Signal = o.Signal.String()
 	}

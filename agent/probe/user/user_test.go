@@ -130,6 +130,17 @@ func TestACheckKeepsToItsBounds(t *testing.T) {
 	}
 }
 
+// Who stops waiting for a check has not seen it pass its deadline.
+func TestACheckThatIsBrokenOff(t *testing.T) {
+	r, _, _ := newRunner(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	o := r.Run(ctx, "slow", policy.UserCheck{Command: []string{"/bin/sh", "-c", "exec sleep 20"}}, "n")
+	if o.Err != "broken off before its deadline" {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestWhatOthersCanChangeIsNotRunAsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root")

@@ -3,7 +3,9 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"slices"
 )
 
 // rawNumber gives a JSON value as tree reads it.
@@ -35,6 +37,39 @@ func (p Policy) ForNode(node string, h Hardware, learned Set) Policy {
 		p = p.over(below)
 	}
 	return p.For(node, h.SKU)
+}
+
+// Learned gives those values of learned by which ForNode has the node judged, as "cpu.count 192", sorted by path: where the
+// policy says so itself, or what is published of the product is the same, nothing was learned.
+func (p Policy) Learned(node string, h Hardware, learned Set) []string {
+	if learned.Empty() {
+		return nil
+	}
+	with, err := treeOf(p.ForNode(node, h, learned))
+	if err != nil {
+		return nil
+	}
+	without, err := treeOf(p.ForNode(node, h, Set{}))
+	if err != nil {
+		return nil
+	}
+	out := changed("", learned.Tree(), with, without)
+	slices.Sort(out)
+	return out
+}
+
+// changed names the values of asked at which with has them and without has others.
+func changed(path string, asked, with, without map[string]any) (out []string) {
+	for k, v := range asked {
+		if sub, section := v.(map[string]any); section {
+			w, _ := with[k].(map[string]any)
+			o, _ := without[k].(map[string]any)
+			out = append(out, changed(path+k+".", sub, w, o)...)
+		} else if reflect.DeepEqual(with[k], v) && !reflect.DeepEqual(without[k], v) {
+			out = append(out, fmt.Sprintf("%s%s %v", path, k, v))
+		}
+	}
+	return out
 }
 
 // normal gives a tree in the form in which tree reads it.

@@ -129,6 +129,34 @@ func TestForNodeFillsInWhatThePolicyLeavesOpen(t *testing.T) {
 	}
 }
 
+func TestLearnedNamesWhatTheFleetDecided(t *testing.T) {
+	h := Hardware{SKU: "NVIDIA H100 80GB HBM3", GPUs: 8}
+	for _, tt := range []struct {
+		name, learned string
+		change        func(*Policy)
+		want          []string
+	}{
+		{"nothing learned", `{}`, nil, nil},
+		{"sorted, with their values", `{"nvlink":{"links":17},"cpu":{"count":192}}`, func(p *Policy) { p.NVLink.Links = 16 }, []string{"cpu.count 192"}},
+		{"two", `{"memory":{"bytes":18446744073709551615},"cpu":{"count":192}}`, nil, []string{"cpu.count 192", "memory.bytes 18446744073709551615"}},
+		{"policy says so itself", `{"cpu":{"count":192}}`, func(p *Policy) { p.CPU.Count = 192 }, nil},
+		{"policy says otherwise", `{"cpu":{"count":192}}`, func(p *Policy) { p.CPU.Count = 96 }, nil},
+		{"an override says otherwise", `{"cpu":{"count":192}}`, func(p *Policy) {
+			p.Overrides = []Override{{Name: "small", SKU: []string{"H100"}, Set: set(t, `{"cpu":{"count":96}}`)}}
+		}, nil},
+		{"the profile says so", `{"nvlink":{"links":18}}`, nil, nil},
+		{"what this version does not know", `{"fans":{"count":9}}`, nil, nil},
+	} {
+		p := Default()
+		if tt.change != nil {
+			tt.change(&p)
+		}
+		if got := p.Learned("gpu001", h, set(t, tt.learned)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestHardwareOf(t *testing.T) {
 	of := func(name string, n int) checks.Inventory {
 		var inv checks.Inventory

@@ -184,6 +184,7 @@ func tellDiag(w io.Writer, c agent.Capture, level checks.Level) {
 
 // judgeAndPrint judges a capture, prints what it finds and returns the exit status.
 func judgeAndPrint(w io.Writer, c agent.Capture, level checks.Level, only []string, asJSON bool) error {
+	learned := c.Policy.Learned(c.Node, policy.HardwareOf(c.Snapshot.Inventory(), c.Expected), c.Learned)
 	c = c.ForNode()
 	// By hand every check judges and counts: the mode is for what acts by itself.
 	c.Policy.Mode = policy.Act
@@ -207,7 +208,7 @@ func judgeAndPrint(w io.Writer, c agent.Capture, level checks.Level, only []stri
 	if asJSON {
 		err = printJSON(w, fs)
 	} else {
-		err = printFindings(w, c, level, fs, verdict)
+		err = printFindings(w, c, level, fs, verdict, learned)
 	}
 	if err != nil {
 		return err
@@ -239,8 +240,9 @@ func printJSON(w io.Writer, fs []checks.Finding) error {
 	return bw.Flush()
 }
 
-// printFindings prints what is not well, one a line, and then the verdict.
-func printFindings(w io.Writer, c agent.Capture, level checks.Level, fs []checks.Finding, verdict checks.Verdict) error {
+// printFindings prints what is not well, one a line, then what of that was asked because most nodes of the product show it
+// (learned) and no policy says otherwise, and then the verdict.
+func printFindings(w io.Writer, c agent.Capture, level checks.Level, fs []checks.Finding, verdict checks.Verdict, learned []string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range fs {
 		if f.Verdict == checks.Pass && f.Action == checks.None || f.Verdict == checks.NotApplicable && f.Action == checks.None {
@@ -250,6 +252,14 @@ func printFindings(w io.Writer, c agent.Capture, level checks.Level, fs []checks
 	}
 	if err := tw.Flush(); err != nil {
 		return err
+	}
+	for _, value := range learned {
+		section, _, _ := strings.Cut(value, ".")
+		if slices.ContainsFunc(fs, func(f checks.Finding) bool {
+			return f.Check == section && f.Verdict != checks.Pass && f.Verdict != checks.NotApplicable
+		}) {
+			fmt.Fprintf(w, "%s is what most nodes of this product show; policy leaves it open\n", value)
+		}
 	}
 	tested, not := catalog.Coverage(level, fs)
 	_, err := fmt.Fprintf(w, "%s: %s: %d GPUs, %d checks tested", c.Node, verdict, len(c.Snapshot.GPUs), len(tested))

@@ -28,6 +28,9 @@ func (l *Launcher) carry(ctx context.Context, x *launch, o wire.GangOrder) {
 		}
 	}()
 	ok, why, serial := l.cfg.Agent.Check(cctx, o)
+	if busy := l.occupied(o); ok && busy != "" {
+		ok, why = false, busy
+	}
 	switch {
 	case stopped(x):
 		l.say(x, wire.GangStatus{Phase: wire.GangExited})
@@ -96,11 +99,14 @@ func (l *Launcher) ranks(ctx context.Context, x *launch, o wire.GangOrder) {
 		return
 	}
 	defer os.Remove(script)
+	l.alive(x, true)
+	defer l.alive(x, false)
 	var started []*rank
 	for _, r := range o.Ranks {
 		p, err := l.start(o, r, script, who)
 		if err != nil {
 			l.endAll(started)
+			l.alive(x, false)
 			l.say(x, wire.GangStatus{Phase: wire.GangExited, Lost: true, Reason: err.Error()})
 			return
 		}
@@ -129,6 +135,7 @@ func (l *Launcher) ranks(ctx context.Context, x *launch, o wire.GangOrder) {
 		return // the control plane learns of it when this node's agent is back, or stays away
 	}
 	<-done
+	l.alive(x, false) // before it is told: its GPUs may be asked for at once
 	s := wire.GangStatus{Phase: wire.GangExited}
 	for _, r := range started {
 		s.Exits = append(s.Exits, wire.RankExit{Rank: r.ask.Rank, Code: r.code})

@@ -216,3 +216,32 @@ func TestWhatCannotStartIsTold(t *testing.T) {
 		t.Errorf("%d are left", len(left))
 	}
 }
+
+// A gang is not started on a GPU on which an earlier job's processes have not ended, whatever the control plane believes.
+func TestAnOccupiedGPUIsRefused(t *testing.T) {
+	l := begin(t, &fakeNode{})
+	l.cfg.Grace = time.Second
+	first := order(t, wire.GangReserve, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.05; done\n")
+	first.GPUIndices, first.Ranks = []int{0, 1}, first.Ranks[:1]
+	l.Want([]wire.GangOrder{first})
+	next(t, l)
+	first.Phase = wire.GangGo
+	l.Want([]wire.GangOrder{first})
+	next(t, l)
+	ask := func(launch string, gpus ...int) wire.GangStatus {
+		o := order(t, wire.GangReserve, "#!/bin/sh\n")
+		o.Launch, o.Job, o.GPUIndices = launch, 13, gpus
+		l.Want([]wire.GangOrder{o}) // the first is no longer wanted, and does not listen
+		return next(t, l)
+	}
+	if s := ask("13.1", 1, 2); s.Phase != wire.GangRefused || !strings.Contains(s.Reason, "job 12 have not ended on GPU 1") {
+		t.Errorf("%+v, want a refusal that names job and GPU", s)
+	}
+	if s := ask("13.2", 2, 3); s.Phase != wire.GangReady {
+		t.Errorf("%+v, want ready: those GPUs are free", s)
+	}
+	if s := next(t, l); s.Phase != wire.GangExited || s.Launch != first.Launch && s.Launch != "13.2" {
+		t.Errorf("%+v, want the end of the first", s)
+	}
+	eventually(t, "the GPU to be free", func() bool { return l.occupied(wire.GangOrder{Launch: "13.3", GPUIndices: []int{1}}) == "" })
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type launch struct {
 	last  wire.GangStatus // the same, whole
 	goes  chan struct{}   // closed at GO
 	stops chan struct{}   // closed when it must end
+	live  bool // processes of it run, or may
 	went  bool
 	ended bool // stops is closed
 }
@@ -108,11 +110,36 @@ func (l *Launcher) Want(orders []wire.GangOrder) {
 			continue
 		}
 		x.stop()
-		if x.phase == wire.GangExited || x.phase == wire.GangRefused {
+		if !x.live && (x.phase == wire.GangExited || x.phase == wire.GangRefused) {
 			delete(l.launches, id)
 			delete(l.unsent, id)
 		}
 	}
+}
+
+// occupied says which other launch still has processes on a GPU that o is to have; empty for none. The control plane may have
+// given up on one whose processes do not end, as they do not when they hang in the driver.
+func (l *Launcher) occupied(o wire.GangOrder) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, x := range l.launches {
+		if id == o.Launch || !x.live {
+			continue
+		}
+		for _, gpu := range o.GPUIndices {
+			if slices.Contains(x.order.GPUIndices, gpu) {
+				return fmt.Sprintf("processes of job %d have not ended on GPU %d", x.order.Job, gpu)
+			}
+		}
+	}
+	return ""
+}
+
+// alive notes whether processes of x run, or may.
+func (l *Launcher) alive(x *launch, live bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x.live = live
 }
 
 func (x *launch) stop() {

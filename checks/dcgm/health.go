@@ -83,7 +83,7 @@ func JudgeHealth(node string, known []checks.GPU, h Health, p policy.DCGM) []che
 	case h.Have == checks.NotSupported:
 		return one(checks.NotApplicable, checks.None, false, "no DCGM on this node")
 	case h.Have != checks.Read:
-		return one(checks.Unknown, checks.None, false, "DCGM was not asked: "+orNothing(h.Err))
+		return one(checks.Unknown, checks.None, false, "DCGM gave no answer: "+orNothing(h.Err))
 	}
 	var out []checks.Finding
 	add := func(s checks.Subject, code int, r ruling, reason, evidence string) {

@@ -21,8 +21,8 @@ func TestJudgeHealth(t *testing.T) {
 		change func(*policy.DCGM)
 		want   string // one line a finding
 	}{
-		{"nobody asked", Health{}, nil, "node: unknown none: DCGM was not asked: nobody says why"},
-		{"the host engine is away", Health{Err: "connection refused"}, nil, "node: unknown none: DCGM was not asked: connection refused"},
+		{"nobody asked", Health{}, nil, "node: unknown none: DCGM gave no answer: nobody says why"},
+		{"the host engine is away", Health{Err: "connection refused"}, nil, "node: unknown none: DCGM gave no answer: connection refused"},
 		{"no DCGM", Health{Have: checks.NotSupported}, nil, "node: not_applicable none: no DCGM on this node"},
 		{"no DCGM, and policy wants it", Health{Have: checks.NotSupported, Err: "no library"}, func(p *policy.DCGM) { p.Required = true },
 			"node: unknown none: policy requires DCGM, and it is not there: no library"},

@@ -159,7 +159,7 @@ func TestAScreenDoesNotWaitForTheWatches(t *testing.T) {
 	n.set(-1, map[string]string{"dcgm": "down"})
 	n.wants(checks.Quick, "")
 	n.pol.DCGM.Required = true
-	n.wants(checks.Quick, "dcgm_health node: unknown none 0: DCGM was not asked")
+	n.wants(checks.Quick, "dcgm_health node: unknown none 0: DCGM gave no answer")
 }
 
 func TestGPUsAreNamedByDCGM(t *testing.T) {
@@ -188,14 +188,14 @@ func TestWhatKeepsDCGMFromAnswering(t *testing.T) {
 	}{
 		{"no DCGM", nil, nil, "dcgm_health node: not_applicable none 0: no DCGM on this node"},
 		{"no DCGM, and policy requires it", nil, func(n *node) { n.pol.DCGM.Required = true }, "dcgm_health node: unknown none 0: policy requires DCGM, and it is not there: no libdcgm.so.4"},
-		{"the host engine is away", map[string]string{"dcgm": "down"}, nil, "dcgm_health node: unknown none 0: DCGM was not asked: dcgmConnect_v2: the host engine cannot be reached"},
-		{"the host engine hangs", map[string]string{"dcgm": "hang"}, func(n *node) { n.pol.DCGM.Deadline = policy.Duration(time.Second) }, "dcgm_health node: unknown none 0: DCGM was not asked: dcgmHealthCheck did not return within 1s"},
+		{"the host engine is away", map[string]string{"dcgm": "down"}, nil, "dcgm_health node: unknown none 0: DCGM gave no answer: dcgmConnect_v2: the host engine cannot be reached"},
+		{"the host engine hangs", map[string]string{"dcgm": "hang"}, func(n *node) { n.pol.DCGM.Deadline = policy.Duration(time.Second) }, "dcgm_health node: unknown none 0: DCGM gave no answer: dcgmHealthCheck did not return within 1s"},
 		{"a library that is none", map[string]string{"dcgm": "up"}, func(n *node) {
 			n.cfg.Argv[2] = filepath.Join(n.dir, "state.json")
-		}, "dcgm_health node: unknown none 0: DCGM was not asked: "},
-		{"a child that cannot be started", map[string]string{"dcgm": "up"}, func(n *node) { n.cfg.Argv = []string{"/no/such/agent"} }, "dcgm_health node: unknown none 0: DCGM was not asked: the probe process ended in the start: /no/such/agent: no such file"},
-		{"a child that dies", map[string]string{"dcgm": "up"}, func(n *node) { n.cfg.Argv = []string{"/bin/sh", "-c", "echo oops >&2; kill -SEGV $$"} }, "dcgm_health node: unknown none 0: DCGM was not asked: the probe process ended in the start: segmentation fault: oops"},
-		{"another address", map[string]string{"dcgm": "up"}, func(n *node) { n.pol.DCGM.Address = "10.0.0.1" }, "dcgm_health node: unknown none 0: DCGM was not asked: dcgmConnect_v2"},
+		}, "dcgm_health node: unknown none 0: DCGM gave no answer: "},
+		{"a child that cannot be started", map[string]string{"dcgm": "up"}, func(n *node) { n.cfg.Argv = []string{"/no/such/agent"} }, "dcgm_health node: unknown none 0: DCGM gave no answer: the probe process ended in the start: /no/such/agent: no such file"},
+		{"a child that dies", map[string]string{"dcgm": "up"}, func(n *node) { n.cfg.Argv = []string{"/bin/sh", "-c", "echo oops >&2; kill -SEGV $$"} }, "dcgm_health node: unknown none 0: DCGM gave no answer: the probe process ended in the start: segmentation fault: oops"},
+		{"another address", map[string]string{"dcgm": "up"}, func(n *node) { n.pol.DCGM.Address = "10.0.0.1" }, "dcgm_health node: unknown none 0: DCGM gave no answer: dcgmConnect_v2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n := newNode(t, tt.changes)
@@ -217,7 +217,7 @@ func TestASocket(t *testing.T) {
 func TestAChildThatCannotBeEnded(t *testing.T) {
 	n := newNode(t, map[string]string{"dcgm": "up"})
 	n.stuck = &stuckChild{os.Getpid(), "dcgmHealthCheck", n.now}
-	n.wants(checks.NoLevel, "dcgm_health node: unknown none 0: DCGM was not asked: a process in dcgmHealthCheck does not end")
+	n.wants(checks.NoLevel, "dcgm_health node: unknown none 0: DCGM gave no answer: a process in dcgmHealthCheck does not end")
 	if err := n.Quiesce(context.Background()); err == nil {
 		t.Error("quiet, with a child in the driver")
 	}

@@ -49,7 +49,7 @@ type launch struct {
 	last  wire.GangStatus // the same, whole
 	goes  chan struct{}   // closed at GO
 	stops chan struct{}   // closed when it must end
-	live  bool // processes of it run, or may
+	live  bool            // processes of it run, or may
 	went  bool
 	ended bool // stops is closed
 }

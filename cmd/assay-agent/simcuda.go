@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -26,12 +27,17 @@ func simCUDA(dir *string) *cobra.Command {
 			return fmt.Errorf("no descriptor 3: the simulated libcuda.so.1 starts this")
 		}
 		defer conn.Close()
+		// Copies are tested with tens of megabytes that live for one call each, on eight GPUs at once: what is dead is collected soon.
+		debug.SetMemoryLimit(simMemory)
 		visible, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
 		return fakecuda.Serve(conn, s.CUDA(), visible, set)
 	})
 	c.Hidden = true
 	return c
 }
+
+// simMemory is where a simulated driver's process begins to collect what is dead all the time, in bytes. It is no bound.
+const simMemory = 192 << 20
 
 // placeCUDA makes a simulated node's CUDA driver ready and gives the library's path, which is built if need be. given says
 // that the caller names a library of their own.

@@ -15,8 +15,9 @@ type module struct {
 }
 
 func (s *server) add(m module) (int32, uint64, []byte) {
-	s.modules = append(s.modules, m)
-	return 0, uint64(len(s.modules)), nil
+	s.handles++
+	s.modules[s.handles] = m
+	return 0, s.handles, nil
 }
 
 // loadImage loads machine code. The PTX machine runs no machine code: it runs the PTX from which this very code was made, as

@@ -11,7 +11,7 @@ import (
 
 // on gives a server whose current GPU has a capability.
 func on(driver string, capability int) *server {
-	return &server{node: Node{Driver: driver}, gpus: []GPU{{Capability: capability}}, context: &context{}}
+	return &server{node: Node{Driver: driver}, gpus: []GPU{{Capability: capability}}, context: &context{}, loaded: nothing()}
 }
 
 // Machine code that is the gate's runs; a bit more or less is a damaged image, and what is for other GPUs is no binary.
@@ -60,8 +60,39 @@ func TestMachineCodeIsRunByItsDigest(t *testing.T) {
 		}
 		if _, n, _ := s.function(handle, k.ID); n == 0 {
 			t.Errorf("%s: no entry", tt.name)
-		} else if _, v, _ := s.onFunction(&s.funcs[n-1], request{Call: callGetAttr, Arg: [6]uint64{n, 4}}, nil); int(v) != img.Functions[k.ID].Registers {
+		} else if _, v, _ := s.onFunction(s.funcs[n], request{Call: callGetAttr, Arg: [6]uint64{n, 4}}, nil); int(v) != img.Functions[k.ID].Registers {
 			t.Errorf("%s: %d registers", tt.name, v)
 		}
+	}
+}
+
+// A soak loads every kernel again and again: what it unloads is gone.
+func TestWhatIsUnloadedIsGone(t *testing.T) {
+	k, ok := kernels.Lookup("k18_mma_f16")
+	if !ok {
+		t.Fatal("no k18_mma_f16")
+	}
+	s := on("550.54.15", 90)
+	for range 20 {
+		code, module, _ := s.load(k.Source())
+		if code != 0 {
+			t.Fatal("load: ", code)
+		}
+		code, f, _ := s.function(module, k.ID)
+		if code != 0 {
+			t.Fatal("function: ", code)
+		}
+		if code := s.unload(module); code != 0 {
+			t.Fatal("unload: ", code)
+		}
+		if code := s.unload(module); code != errHandle {
+			t.Errorf("unloaded twice: %d", code)
+		}
+		if code, _, _ := s.call(request{Call: callGetAttr, Arg: [6]uint64{f, 4}}, nil); code != errHandle {
+			t.Errorf("a function of it still answers: %d", code)
+		}
+	}
+	if len(s.modules)+len(s.funcs) > 0 {
+		t.Errorf("%d modules and %d functions are left", len(s.modules), len(s.funcs))
 	}
 }

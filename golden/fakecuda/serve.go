@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"strings"
 
@@ -76,11 +77,10 @@ type server struct {
 	gpus     []GPU
 	contexts map[int]*context // by GPU
 	*context                  // the current one; nil before there is any
-	modules  []module
-	funcs    []function
-	streams  []float64 // their clocks, in seconds
-	events   []float64
-	random   *rand.Rand
+	loaded
+	streams []float64 // their clocks, in seconds
+	events  []float64
+	random  *rand.Rand
 }
 
 // A context is what a process has of one GPU.
@@ -90,7 +90,17 @@ type context struct {
 	sticky int32 // what ended it
 }
 
+// What is loaded of a process, by its handles.
+type loaded struct {
+	handles uint64 // given so far
+	modules map[uint64]module
+	funcs   map[uint64]*function
+}
+
+func nothing() loaded { return loaded{modules: map[uint64]module{}, funcs: map[uint64]*function{}} }
+
 type function struct {
+	module  uint64
 	entry   *ptxvm.Entry
 	machine *cubin.Function // of machine code: what it says of itself; nil for PTX
 	shared  int
@@ -110,7 +120,7 @@ type reply struct {
 // Serve answers calls until the process at the other end of conn is gone. visible is its CUDA_VISIBLE_DEVICES, set whether
 // it has that variable. The error says what was no message; the end of the stream is none.
 func Serve(conn io.ReadWriter, node Node, visible string, set bool) error {
-	s := &server{conn: conn, node: node, gpus: node.Visible(visible, !set), contexts: map[int]*context{}, random: rand.New(rand.NewPCG(node.Seed, 0xC0B1))}
+	s := &server{conn: conn, node: node, gpus: node.Visible(visible, !set), contexts: map[int]*context{}, loaded: nothing(), random: rand.New(rand.NewPCG(node.Seed, 0xC0B1))}
 	for {
 		var q request
 		if err := binary.Read(conn, binary.LittleEndian, &q); err != nil {
@@ -171,8 +181,10 @@ func (s *server) call(q request, blob []byte) (int32, uint64, []byte) {
 		return s.sticky, 0, nil
 	}
 	switch q.Call {
-	case callSync, callUnload:
+	case callSync:
 		return 0, 0, nil
+	case callUnload:
+		return s.unload(q.Arg[0]), 0, nil
 	case callLoad:
 		if cubin.IsImage(blob) {
 			return s.loadImage(blob)
@@ -181,10 +193,11 @@ func (s *server) call(q request, blob []byte) (int32, uint64, []byte) {
 	case callFunction:
 		return s.function(q.Arg[0], string(blob))
 	case callSetAttr, callGetAttr, callOccupancy, callLaunch:
-		if q.Arg[0] < 1 || q.Arg[0] > uint64(len(s.funcs)) {
+		f := s.funcs[q.Arg[0]]
+		if f == nil {
 			return errHandle, 0, nil
 		}
-		return s.onFunction(&s.funcs[q.Arg[0]-1], q, blob)
+		return s.onFunction(f, q, blob)
 	case callAlloc:
 		room := uint64(maxBlob)
 		if n := s.gpus[s.gpu].Room; n > 0 {
@@ -291,20 +304,31 @@ func (s *server) load(text string) (int32, uint64, []byte) {
 }
 
 func (s *server) function(module uint64, name string) (int32, uint64, []byte) {
-	if module < 1 || module > uint64(len(s.modules)) {
+	m, ok := s.modules[module]
+	if !ok {
 		return errHandle, 0, nil
 	}
-	m := s.modules[module-1]
 	e, ok := m.Entries[name]
 	if !ok {
 		return errNotFound, 0, nil
 	}
-	s.funcs = append(s.funcs, function{entry: e, machine: m.machine})
+	s.handles++
+	s.funcs[s.handles] = &function{module: module, entry: e, machine: m.machine}
 	sizes := binary.LittleEndian.AppendUint32(nil, uint32(len(e.Params)))
 	for _, p := range e.Params {
 		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(p.Size))
 	}
-	return 0, uint64(len(s.funcs)), sizes
+	return 0, s.handles, sizes
+}
+
+// unload forgets a module with its functions: a soak loads each kernel again and again.
+func (s *server) unload(module uint64) int32 {
+	if _, ok := s.modules[module]; !ok {
+		return errHandle
+	}
+	delete(s.modules, module)
+	maps.DeleteFunc(s.funcs, func(_ uint64, f *function) bool { return f.module == module })
+	return 0
 }
 
 func (s *server) onFunction(f *function, q request, blob []byte) (int32, uint64, []byte) {

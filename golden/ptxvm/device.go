@@ -2,6 +2,7 @@ package ptxvm
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -123,7 +124,7 @@ func (d *Device) Alloc(n int) uint64 {
 func (d *Device) Free(addr uint64) error {
 	for i, a := range d.allocs {
 		if a.base == addr {
-			d.allocs = append(d.allocs[:i], d.allocs[i+1:]...)
+			d.allocs = slices.Delete(d.allocs, i, i+1)
 			return nil
 		}
 	}

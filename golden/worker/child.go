@@ -53,7 +53,7 @@ func watch(ctx context.Context, flag io.Reader) (context.Context, context.Cancel
 	return ctx, cancel
 }
 
-// A line is one line of a child's output.
+// A line is one line of a child's output; one with nothing in it says that a stage has ended of which there is no more to tell.
 type line struct {
 	Device *golden.Device `json:"device,omitempty"`
 	Stage  *golden.Stage  `json:"stage,omitempty"`
@@ -158,6 +158,8 @@ func run(ctx context.Context, o Options, r *golden.Result, say func(line)) error
 	tell := func(s golden.Stage) {
 		if r.Add(s) {
 			say(line{Stage: &s})
+		} else {
+			say(line{}) // a suite that goes round for an hour is not taken for one that hangs
 		}
 	}
 	started := time.Now()

@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 		fail(child(os.Args[2]))
 	case len(os.Args) > 2 && os.Args[1] == "copies":
 		fail(copiesChild(os.Args[2]))
+	case len(os.Args) > 2 && os.Args[1] == "round": // and round
+		fail(roundAndRound(os.Args[2]))
 	case len(os.Args) > 1 && os.Args[1] == "deaf": // says nothing and hears nothing
 		os.Stdout.WriteString("{\"device\":{\"uuid\":\"GPU-deaf\",\"sms\":4}}\n")
 		signal.Ignore(syscall.SIGTERM)
@@ -67,6 +69,14 @@ func child(library string) error {
 		return err
 	}
 	return Child(context.Background(), os.Stdout, Options{Library: library, Suite: s, Size: golden.Reduced, Seed: 11})
+}
+
+func roundAndRound(library string) error {
+	s, err := golden.LookupSuite("soak")
+	if err != nil {
+		return err
+	}
+	return Child(context.Background(), os.Stdout, Options{Library: library, Suite: s, Size: golden.Reduced, Kernels: []string{"k18q_mma_s4", "k18_mma_f16"}, For: 6 * time.Second})
 }
 
 const uuid = "GPU-01020304-0506-0708-090a-0b0c0d0e0f10"
@@ -345,5 +355,22 @@ func TestNoLibrary(t *testing.T) {
 	h, ok := err.(interface{ Hint() string })
 	if !ok || !strings.Contains(h.Hint(), "NVIDIA driver") {
 		t.Errorf("no hint: %v", err)
+	}
+}
+
+// A soak goes round for much longer than a child may be silent, and its clean rounds are one line of its result.
+func TestASoakIsNoSilence(t *testing.T) {
+	p := node(t, fakecuda.Node{Driver: "550.54.15", GPUs: []fakecuda.GPU{healthy()}})
+	p.Command[1], p.Stage = "round", 3*time.Second
+	rs, err := p.Run(t.Context(), []string{uuid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	for _, s := range rs[0].Stages {
+		runs += max(s.Runs, 1)
+	}
+	if rs[0].Err != "" || rs[0].Seconds < 6 || runs <= len(rs[0].Stages) {
+		t.Errorf("%q after %.1f s, %d runs in %d stages", rs[0].Err, rs[0].Seconds, runs, len(rs[0].Stages))
 	}
 }

@@ -51,6 +51,9 @@ const (
 	killed = time.Minute
 )
 
+// silence is how long a child may say nothing: the driver's start and one kernel. A soak that hangs is not waited for an hour.
+const silence = time.Minute
+
 // again is when a background look is next due: none runs kernels, so it only tells what was found.
 const again = time.Minute
 
@@ -168,7 +171,7 @@ func (r *Runner) run(ctx context.Context, g policy.Golden, ask catalog.GoldenAsk
 	}
 	own := ofTheDay(ask.Corpora, time.Now())
 	w := worker.Parent{
-		Command: append(r.command(g, ask), own.args()...), Others: others, Stage: ask.Within, Total: max(ask.Within, ask.For+ask.For/4), Term: term, Kill: kill, Killed: killed, Leave: ask.Leave,
+		Command: append(r.command(g, ask), own.args()...), Others: others, Stage: min(ask.Within, silence), Total: max(ask.Within, ask.For+ask.For/4), Term: term, Kill: kill, Killed: killed, Leave: ask.Leave,
 		Ended: func(gpu string, err error) {
 			if err != nil {
 				r.hold(gpu)

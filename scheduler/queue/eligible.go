@@ -15,7 +15,7 @@ func (q *Queue) ineligible(j *Job, now int64) Reason {
 	case j.Begin > now:
 		return Reason{BeginTime, fmt.Sprintf("begins in %s, as asked", span(j.Begin-now))}
 	case j.NotBefore > now:
-		return Reason{BeginTime, fmt.Sprintf("failed to start %d times; tried again in %s", j.Attempts, span(j.NotBefore-now))}
+		return Reason{BeginTime, fmt.Sprintf("failed to start %s, last on %s; tried again in %s", times(j.Attempts), orNone(j.lastBad()), span(j.NotBefore-now))}
 	}
 	if p := q.jobs[j.Behind]; p != nil && p.State == Pending {
 		return Reason{ReservedForPreemptor, fmt.Sprintf("made room for job %d, which has not started yet", p.ID)}

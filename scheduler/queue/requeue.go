@@ -94,6 +94,24 @@ func orNone(node string) string {
 	return node
 }
 
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// lastBad is the node on which it failed last; empty for none.
+func (j *Job) lastBad() string {
+	last := Bad{}
+	for _, b := range j.Bad {
+		if b.At >= last.At {
+			last = b
+		}
+	}
+	return last.Node
+}
+
 func (j *Job) blame(node string, at int64) {
 	if node == "" {
 		return

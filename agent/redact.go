@@ -19,10 +19,9 @@ import (
 var addresses = regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b`)
 
 // private are patterns of what a kernel-log line may tell of users and machines, beside the names that the capture knows:
-// process names, which may hold spaces, MAC and IP addresses, serials and UUIDs of boards that are no longer there. What
+// what was killed or stuck, MAC and IP addresses, serials and UUIDs of boards that are no longer there. What
 // the first group of a pattern holds stays.
 var private = []*regexp.Regexp{
-	regexp.MustCompile(`(name=)[^,\n]+`),
 	regexp.MustCompile(`(Killed process \d+ )\([^\n]*\)`),
 	regexp.MustCompile(`(stuck for \d+s! )\[[^\n]*\]`),
 	regexp.MustCompile(`((?i:serial number)(?: is|:) )[^\s.]+`),
@@ -40,11 +39,49 @@ func redactLine(line string, names *strings.Replacer) string {
 	if e, ok := hostlog.Parse(line); ok && e.Kind == hostlog.HungTask && !hostlog.OfDriver(e.Task) {
 		line = strings.Replace(line, "task "+e.Task+":", "task redacted:", 1)
 	}
-	line = names.Replace(line)
+	line = names.Replace(redactProcess(line))
 	for _, re := range private {
 		line = re.ReplaceAllString(line, "${1}redacted")
 	}
 	return line
+}
+
+// nameBytes is how long a process name is at most. Linux, TASK_COMM_LEN, without its closing zero.
+const nameBytes = 15
+
+// redactProcess leaves out the process names of the driver's lines. One may hold ", ", which then is not the end of it: what is a
+// field of its own within a name's length goes too, but for a channel, which is how the driver's words often begin. That the driver
+// knew none stays, since it decides how the rest is read.
+func redactProcess(line string) string {
+	const key = "name="
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(line, key)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString(key)
+		line = rest
+		if bare := strings.TrimPrefix(rest, "'"); strings.HasPrefix(bare, "<unknown>") || rest == "" {
+			continue
+		}
+		end := strings.IndexAny(rest, ",\n")
+		for end >= 0 && strings.HasPrefix(rest[end:], ", ") && !strings.HasPrefix(rest[end+2:], "Ch ") {
+			more := strings.IndexByte(rest[end+2:], ',')
+			if more < 0 || end+2+more > nameBytes {
+				break
+			}
+			end += 2 + more
+		}
+		if end != 0 {
+			b.WriteString("redacted")
+		}
+		if end < 0 {
+			return b.String()
+		}
+		line = rest[end:]
+	}
 }
 
 // Redact replaces what names the machine, its parts and its users: node name, boot id, serials and UUIDs, each by a word

@@ -6,8 +6,12 @@ import (
 	"github.com/assay-gpu/assay/checks"
 )
 
-// exhausted names what the driver writes when a bank has no row left to remap to.
-var exhausted = [...]string{"table full", "table is full", "bank full", "bank is full", "no spare", "no more spare", "out of spare", "no resources"}
+// exhausted names what the driver writes when a bank has no row left to remap to, or a board no page to retire. NVIDIA, open
+// GPU kernel modules, the texts of ECC events; the shorter ones are of older drivers and of people's notes.
+var exhausted = [...]string{
+	"table full", "table is full", "bank full", "bank is full", "all reserved rows for bank are remapped", "no spare", "no more spare", "out of spare", "no resources",
+	"full inforom object", "hw limit reached",
+}
 
 // decideRemap judges 63 and 64, where the text decides: no row left means the part goes back, a remap that was recorded
 // waits for a reset.
@@ -35,7 +39,11 @@ func driverWords(e Event) string {
 		return e.Text
 	}
 	for _, own := range [...]string{"Row Remapper", "etirement", "for repair", "Row Remapping"} {
-		if i := strings.LastIndex(e.Text, own); i >= 0 {
+		i := strings.LastIndex(e.Text, own)
+		if own == "etirement" && strings.HasSuffix(e.Text[:max(i, 0)], "no spare for r") { // the reason ends in the same word
+			i = strings.LastIndex(e.Text[:i], own)
+		}
+		if i >= 0 {
 			return e.Text[i+len(own):]
 		}
 	}

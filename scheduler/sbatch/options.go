@@ -2,6 +2,7 @@ package sbatch
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -170,7 +171,7 @@ func nodes(r *Request, v string) error {
 	return number(func(r *Request) *int { return &r.nodes }, 1)(r, lo)
 }
 
-// gres is gpu:8 or gpu:h100:8. The type is the fleet's own; others than GPUs are not placed.
+// gres is gpu:8 or gpu:h100:8; others than GPUs are not placed.
 func gres(r *Request, v string) error {
 	for part := range strings.SplitSeq(v, ",") {
 		fields := strings.Split(part, ":")
@@ -181,6 +182,11 @@ func gres(r *Request, v string) error {
 		if len(fields) > 1 {
 			count = fields[len(fields)-1]
 		}
+		if len(fields) == 3 {
+			if err := ofType(r, fields[1]); err != nil {
+				return err
+			}
+		}
 		if err := number(func(r *Request) *int { return &r.gpusPerNode }, 0)(r, count); err != nil {
 			return err
 		}
@@ -188,10 +194,26 @@ func gres(r *Request, v string) error {
 	return nil
 }
 
+// ofType takes in a type of GPU. Gangs are placed by certificate and topology, not yet by product, so a product makes no
+// difference, which is told; a part of a GPU is another thing than a GPU.
+func ofType(r *Request, name string) error {
+	if slice.MatchString(name) {
+		return fmt.Errorf("%q is a part of a GPU, and gangs have whole ones: gpu:N", name)
+	}
+	r.gpuType = name
+	return nil
+}
+
+// slice is how MIG profiles are named: 1g.10gb, 3g.40gb+me. NVIDIA, "MIG User Guide", device names.
+var slice = regexp.MustCompile(`(?:^|[-_])\d+g\.\d+gb\b`)
+
 // gpus is N or TYPE:N.
 func gpus(into func(*Request) *int) func(*Request, string) error {
 	return func(r *Request, v string) error {
 		if i := strings.LastIndexByte(v, ':'); i >= 0 {
+			if err := ofType(r, v[:i]); err != nil {
+				return err
+			}
 			v = v[i+1:]
 		}
 		return number(into, 1)(r, v)

@@ -35,6 +35,7 @@ type Request struct {
 	parallel *scheduler.Parallel
 
 	nodes, ntasks, perNode, gpus, gpusPerNode, gpusPerTask int
+	gpuType                                                string
 }
 
 // A Fault is one option that cannot be.

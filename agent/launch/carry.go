@@ -99,14 +99,11 @@ func (l *Launcher) ranks(ctx context.Context, x *launch, o wire.GangOrder) {
 		return
 	}
 	defer os.Remove(script)
-	l.alive(x, true)
-	defer l.alive(x, false)
 	var started []*rank
 	for _, r := range o.Ranks {
 		p, err := l.start(o, r, script, who)
 		if err != nil {
 			l.endAll(started)
-			l.alive(x, false)
 			l.say(x, wire.GangStatus{Phase: wire.GangExited, Lost: true, Reason: err.Error()})
 			return
 		}
@@ -135,7 +132,6 @@ func (l *Launcher) ranks(ctx context.Context, x *launch, o wire.GangOrder) {
 		return // the control plane learns of it when this node's agent is back, or stays away
 	}
 	<-done
-	l.alive(x, false) // before it is told: its GPUs may be asked for at once
 	s := wire.GangStatus{Phase: wire.GangExited}
 	for _, r := range started {
 		s.Exits = append(s.Exits, wire.RankExit{Rank: r.ask.Rank, Code: r.code})

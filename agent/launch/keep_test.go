@@ -73,6 +73,15 @@ func runs(pid int) bool {
 	return alive
 }
 
+// killKeepers kills the keepers of the ranks below m, and nothing else.
+func killKeepers(m mark) {
+	for _, pid := range marked(m) {
+		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(b), strings.Join(keeper, "\x00")) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
 func TestNothingOutlivesItsRank(t *testing.T) {
 	for _, tt := range []struct {
 		name, end string
@@ -83,10 +92,7 @@ func TestNothingOutlivesItsRank(t *testing.T) {
 			l := begin(t, &fakeNode{})
 			o := order(t, wire.GangReserve, family(dir, tt.end))
 			o.Ranks = o.Ranks[:1]
-			l.Want([]wire.GangOrder{o})
-			next(t, l)
-			o.Phase = wire.GangGo
-			l.Want([]wire.GangOrder{o})
+			goes(t, l, &o)
 			s := next(t, l)
 			if s.Phase == wire.GangRunning {
 				s = next(t, l)
@@ -108,10 +114,7 @@ func TestStopEndsTheWholeFamily(t *testing.T) {
 	l := begin(t, &fakeNode{})
 	o := order(t, wire.GangReserve, family(dir, "trap '' TERM; while :; do sleep 0.05; done"))
 	o.Ranks = o.Ranks[:1]
-	l.Want([]wire.GangOrder{o})
-	next(t, l)
-	o.Phase = wire.GangGo
-	l.Want([]wire.GangOrder{o})
+	goes(t, l, &o)
 	next(t, l)
 	family := pids(t, dir, "child", "away")
 	o.Phase = wire.GangStop
@@ -143,11 +146,7 @@ func TestAKilledAgentLeavesNothing(t *testing.T) {
 			}
 			family := pids(t, dir, "child", "away")
 			if tt.keepers {
-				for _, pid := range marked(mark(launches)) {
-					if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(b), strings.Join(keeper, "\x00")) {
-						_ = syscall.Kill(pid, syscall.SIGKILL)
-					}
-				}
+				killKeepers(mark(launches))
 			}
 			_ = agent.Process.Kill()
 			_ = agent.Wait()
@@ -180,17 +179,10 @@ func TestAKilledKeeperLeavesNothing(t *testing.T) {
 	l := begin(t, &fakeNode{})
 	o := order(t, wire.GangReserve, family(dir, "while :; do sleep 0.05; done"))
 	o.Ranks = o.Ranks[:1]
-	l.Want([]wire.GangOrder{o})
-	next(t, l)
-	o.Phase = wire.GangGo
-	l.Want([]wire.GangOrder{o})
+	goes(t, l, &o)
 	next(t, l)
 	family := pids(t, dir, "child", "away")
-	for _, pid := range marked(l.mark(o.Launch, o.Ranks[0].Rank)) {
-		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(b), strings.Join(keeper, "\x00")) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
+	killKeepers(l.mark(o.Launch, o.Ranks[0].Rank))
 	if s := next(t, l); s.Phase != wire.GangExited || s.Exits[0].Code != 128+int(syscall.SIGKILL) {
 		t.Fatalf("%+v, want the rank's end by a kill", s)
 	}
@@ -204,10 +196,7 @@ func TestAKilledKeeperLeavesNothing(t *testing.T) {
 func TestWhatCannotStartIsTold(t *testing.T) {
 	l := begin(t, &fakeNode{})
 	o := order(t, wire.GangReserve, "#!/nowhere/at-all\n")
-	l.Want([]wire.GangOrder{o})
-	next(t, l)
-	o.Phase = wire.GangGo
-	l.Want([]wire.GangOrder{o})
+	goes(t, l, &o)
 	if s := next(t, l); s.Phase != wire.GangExited || !s.Lost || !strings.Contains(s.Reason, "no such file") {
 		t.Fatalf("%+v, want a loss that says no such file", s)
 	}
@@ -223,10 +212,7 @@ func TestAnOccupiedGPUIsRefused(t *testing.T) {
 	l.cfg.Grace = time.Second
 	first := order(t, wire.GangReserve, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.05; done\n")
 	first.GPUIndices, first.Ranks = []int{0, 1}, first.Ranks[:1]
-	l.Want([]wire.GangOrder{first})
-	next(t, l)
-	first.Phase = wire.GangGo
-	l.Want([]wire.GangOrder{first})
+	goes(t, l, &first)
 	next(t, l)
 	ask := func(launch string, gpus ...int) wire.GangStatus {
 		o := order(t, wire.GangReserve, "#!/bin/sh\n")

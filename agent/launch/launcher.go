@@ -49,7 +49,6 @@ type launch struct {
 	last  wire.GangStatus // the same, whole
 	goes  chan struct{}   // closed at GO
 	stops chan struct{}   // closed when it must end
-	live  bool            // processes of it run, or may
 	went  bool
 	ended bool // stops is closed
 }
@@ -110,7 +109,7 @@ func (l *Launcher) Want(orders []wire.GangOrder) {
 			continue
 		}
 		x.stop()
-		if !x.live && (x.phase == wire.GangExited || x.phase == wire.GangRefused) {
+		if x.phase == wire.GangExited || x.phase == wire.GangRefused {
 			delete(l.launches, id)
 			delete(l.unsent, id)
 		}
@@ -123,7 +122,7 @@ func (l *Launcher) occupied(o wire.GangOrder) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, x := range l.launches {
-		if id == o.Launch || !x.live {
+		if id == o.Launch || !x.went || !x.has() {
 			continue
 		}
 		for _, gpu := range o.GPUIndices {
@@ -135,12 +134,8 @@ func (l *Launcher) occupied(o wire.GangOrder) string {
 	return ""
 }
 
-// alive notes whether processes of x run, or may.
-func (l *Launcher) alive(x *launch, live bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	x.live = live
-}
+// has reports whether x has ranks here, or is about to: it does until their end is told.
+func (x *launch) has() bool { return x.phase == wire.GangReady || x.phase == wire.GangRunning }
 
 func (x *launch) stop() {
 	if !x.ended {
@@ -223,7 +218,7 @@ func (l *Launcher) Jobs() []int64 {
 	defer l.mu.Unlock()
 	var out []int64
 	for _, x := range l.launches {
-		if x.phase == wire.GangReady || x.phase == wire.GangRunning {
+		if x.has() {
 			out = append(out, x.order.Job)
 		}
 	}

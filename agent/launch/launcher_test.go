@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -74,6 +75,15 @@ func next(t *testing.T, l *Launcher) wire.GangStatus {
 	}
 	l.StatusSent(s)
 	return s
+}
+
+// goes has l reserve for o, waits for its word, and says GO.
+func goes(t *testing.T, l *Launcher, o *wire.GangOrder) {
+	t.Helper()
+	l.Want([]wire.GangOrder{*o})
+	next(t, l)
+	o.Phase = wire.GangGo
+	l.Want([]wire.GangOrder{*o})
 }
 
 func me(t *testing.T) string {
@@ -193,10 +203,7 @@ if [ $RANK = 5 ]; then until [ -s child ]; do sleep 0.01; done; echo broken >&2;
 trap '' TERM
 sleep 1000 & echo $! > child; wait
 `)
-	l.Want([]wire.GangOrder{o})
-	next(t, l)
-	o.Phase = wire.GangGo
-	l.Want([]wire.GangOrder{o})
+	goes(t, l, &o)
 	s := next(t, l)
 	if s.Phase == wire.GangRunning {
 		s = next(t, l)
@@ -217,19 +224,17 @@ func gone(t *testing.T, file string) {
 	if err != nil || len(pid) == 0 {
 		return // it was ended before it had a child, or before it could write its number
 	}
-	eventually(t, "the end of the rank's child", func() bool {
-		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/stat")
-		return err != nil || strings.Contains(string(stat), ") Z ")
-	})
+	n, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the rank's child", func() bool { return !runs(n) })
 }
 
 func TestStopEndsWhatRuns(t *testing.T) {
 	l := begin(t, &fakeNode{})
 	o := order(t, wire.GangReserve, "#!/bin/sh\nsleep 1000 & echo $! > child.$RANK; wait\n")
-	l.Want([]wire.GangOrder{o})
-	next(t, l)
-	o.Phase = wire.GangGo
-	l.Want([]wire.GangOrder{o})
+	goes(t, l, &o)
 	if s := next(t, l); s.Phase != wire.GangRunning {
 		t.Fatalf("%+v, want running", s)
 	}
@@ -268,10 +273,7 @@ func TestOutputFile(t *testing.T) {
 	l := begin(t, &fakeNode{})
 	o := order(t, wire.GangReserve, "echo here is rank $RANK")
 	o.Output = "%x-%j.%t.out"
-	l.Want([]wire.GangOrder{o})
-	next(t, l)
-	o.Phase = wire.GangGo
-	l.Want([]wire.GangOrder{o})
+	goes(t, l, &o)
 	s := next(t, l)
 	if s.Phase == wire.GangRunning {
 		s = next(t, l)
@@ -292,10 +294,7 @@ func TestOutputFilesKillNoRank(t *testing.T) {
 			o.Ranks = append(o.Ranks, wire.RankAsk{Rank: 6 + i, Local: 2 + i})
 		}
 		o.Output = "%t.out"
-		l.Want([]wire.GangOrder{o})
-		next(t, l)
-		o.Phase = wire.GangGo
-		l.Want([]wire.GangOrder{o})
+		goes(t, l, &o)
 		s := next(t, l)
 		if s.Phase == wire.GangRunning {
 			s = next(t, l)
@@ -339,10 +338,7 @@ func TestUnknownUserIsALoss(t *testing.T) {
 	l := begin(t, &fakeNode{})
 	o := order(t, wire.GangReserve, "true")
 	o.User = "nobody-of-that-name"
-	l.Want([]wire.GangOrder{o})
-	next(t, l)
-	o.Phase = wire.GangGo
-	l.Want([]wire.GangOrder{o})
+	goes(t, l, &o)
 	if s := next(t, l); !s.Lost || !strings.Contains(s.Reason, "nobody-of-that-name") {
 		t.Errorf("%+v, want a loss that names the user", s)
 	}
